@@ -1,0 +1,238 @@
+"""The papers of a library: the source of truth that every index can be rebuilt from."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from .database import Database
+from .schema import Filters, Paper, Source
+from .text import fold
+
+
+class Catalogue:
+    """Papers, their identities, changed papers that wait, and what the lexical index still lacks.
+
+    Args:
+        database: The library's SQLite file.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        """Return this thread's connection."""
+        return self._database.connection
+
+    def put(self, paper: Paper, keys: Sequence[str], import_id: int | None) -> None:
+        """Insert or replace a paper; its words have to be indexed again."""
+        row = (
+            _dump(paper),
+            fold("; ".join(paper.authors)),
+            fold(paper.topic or ""),
+            fold(paper.venue or ""),
+            fold(paper.title),
+            paper.year,
+            paper.source.file,
+        )
+        self.db.execute(
+            "INSERT INTO papers (record, authors, topic, venue, title, year, source, id, import_id)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
+            " record = excluded.record, authors = excluded.authors, topic = excluded.topic,"
+            " venue = excluded.venue, title = excluded.title, year = excluded.year,"
+            " source = excluded.source, terms = 0",
+            (*row, paper.id, import_id),
+        )
+        self.db.executemany(
+            "INSERT OR IGNORE INTO identities VALUES (?, ?)", [(key, paper.id) for key in keys]
+        )
+
+    def get(self, paper_id: str) -> Paper | None:
+        """Return one paper, or None."""
+        return self.papers([paper_id]).get(paper_id)
+
+    def papers(self, ids: Sequence[str]) -> dict[str, Paper]:
+        """Return the papers with these ids; unknown ids are left out."""
+        rows = self._database.for_ids("SELECT id, record FROM papers WHERE id IN ({})", ids)
+        return {row[0]: load_paper(row[1]) for row in rows}
+
+    def candidates(self, keys: Sequence[str]) -> dict[str, list[str]]:
+        """Return the papers that share an identity key, each with all its keys, oldest first."""
+        rows = self._database.for_ids(
+            "SELECT i.paper_id, i.key FROM identities i JOIN papers p ON p.id = i.paper_id"
+            " WHERE i.paper_id IN (SELECT paper_id FROM identities WHERE key IN ({}))"
+            " ORDER BY p.seq",
+            keys,
+        )
+        found: dict[str, list[str]] = {}
+        for paper_id, key in rows:
+            found.setdefault(paper_id, []).append(key)
+        return found
+
+    def browse(
+        self, filters: Filters | None = None, *, limit: int = -1, offset: int = 0
+    ) -> list[Paper]:
+        """Return papers in the order they were added.
+
+        Args:
+            filters: Only papers that match; None means all.
+            limit: At most so many; negative means no limit.
+            offset: Skip so many first.
+        """
+        where, values = _where(filters)
+        rows = self.db.execute(
+            f"SELECT record FROM papers{where} ORDER BY seq LIMIT ? OFFSET ?",
+            (*values, limit, offset),
+        )
+        return [load_paper(row[0]) for row in rows]
+
+    def matching(self, filters: Filters) -> list[str]:
+        """Return the ids of the papers that match, in the order they were added."""
+        where, values = _where(filters)
+        rows = self.db.execute(f"SELECT id FROM papers{where} ORDER BY seq", values)
+        ids = [row[0] for row in rows]
+        if filters.paper_ids is None:
+            return ids
+        wanted = set(filters.paper_ids)
+        return [paper_id for paper_id in ids if paper_id in wanted]
+
+    def delete(self, ids: Sequence[str]) -> int:
+        """Delete papers, note that the lexical index has to forget them, and return how many."""
+        known = list(self.papers(ids))
+        for paper_id in known:
+            self.db.execute("INSERT OR IGNORE INTO gone VALUES ('paper', ?)", (paper_id,))
+            for table in ("identities", "updates"):
+                self.db.execute(f"DELETE FROM {table} WHERE paper_id = ?", (paper_id,))
+            self.db.execute("DELETE FROM papers WHERE id = ?", (paper_id,))
+        return len(known)
+
+    def of_import(self, import_id: int) -> list[str]:
+        """Return the ids of the papers that one import added."""
+        rows = self.db.execute("SELECT id FROM papers WHERE import_id = ?", (import_id,))
+        return [row[0] for row in rows]
+
+    def new_import(self, file: str) -> int:
+        """Note that a file is being added and return the import's number."""
+        return int(self.db.execute("INSERT INTO imports (file) VALUES (?)", (file,)).lastrowid or 0)
+
+    def put_update(self, paper: Paper) -> None:
+        """Keep a changed paper aside until its vectors are made; the old one stays in force."""
+        self.db.execute("INSERT OR REPLACE INTO updates VALUES (?, ?)", (paper.id, _dump(paper)))
+
+    def updates(self) -> list[Paper]:
+        """Return the changed papers that wait."""
+        return [
+            load_paper(row[0]) for row in self.db.execute("SELECT record FROM updates").fetchall()
+        ]
+
+    def get_update(self, paper_id: str) -> Paper | None:
+        """Return the waiting version of a paper, or None."""
+        row = self.db.execute(
+            "SELECT record FROM updates WHERE paper_id = ?", (paper_id,)
+        ).fetchone()
+        return load_paper(row[0]) if row else None
+
+    def drop_update(self, paper_id: str) -> None:
+        """Forget the waiting version of a paper."""
+        self.db.execute("DELETE FROM updates WHERE paper_id = ?", (paper_id,))
+
+    def without_terms(self, limit: int) -> list[Paper]:
+        """Return papers whose words are not in the lexical index yet."""
+        rows = self.db.execute(
+            "SELECT record FROM papers WHERE terms = 0 ORDER BY seq LIMIT ?", (limit,)
+        )
+        return [load_paper(row[0]) for row in rows]
+
+    def mark_terms(self, ids: Sequence[str]) -> None:
+        """Note that the lexical index holds these papers."""
+        self.db.executemany("UPDATE papers SET terms = 1 WHERE id = ?", [(i,) for i in ids])
+
+    def unmark_terms(self, ids: Sequence[str]) -> None:
+        """Note that the lexical index no longer holds these papers."""
+        self.db.executemany("UPDATE papers SET terms = 0 WHERE id = ?", [(i,) for i in ids])
+
+    def gone(self, kind: str) -> list[str]:
+        """Return ids that an index still has to forget (``'paper'`` or ``'passage'``)."""
+        rows = self.db.execute("SELECT id FROM gone WHERE kind = ?", (kind,))
+        return [row[0] for row in rows]
+
+    def forget_gone(self, kind: str, ids: Sequence[str]) -> None:
+        """Note that an index has forgotten these ids."""
+        self.db.executemany("DELETE FROM gone WHERE kind = ? AND id = ?", [(kind, i) for i in ids])
+
+    def reset_marks(self) -> None:
+        """Forget what the indexes hold, so that they are filled again from here."""
+        self.db.execute("UPDATE papers SET terms = 0")
+        self.db.execute("UPDATE passages SET stored = 0")
+        self.db.execute("DELETE FROM gone")
+
+    def has_work(self) -> bool:
+        """Say whether anything waits to be embedded, indexed or forgotten."""
+        return bool(
+            self.db.execute(
+                "SELECT EXISTS (SELECT 1 FROM papers WHERE terms = 0)"
+                " OR EXISTS (SELECT 1 FROM passages WHERE stored = 0)"
+                " OR EXISTS (SELECT 1 FROM updates) OR EXISTS (SELECT 1 FROM gone)"
+            ).fetchone()[0]
+        )
+
+    def counts(self) -> dict[str, int]:
+        """Return numbers of papers, passages, embedded, stored, searchable, title_only, updates."""
+        papers, searchable = self.db.execute(
+            "SELECT count(*), coalesce(sum(terms), 0) FROM papers"
+        ).fetchone()
+        passages, embedded, stored, title_only = self.db.execute(
+            "SELECT count(*), count(vector), coalesce(sum(stored), 0),"
+            " coalesce(sum(end = 0), 0) FROM passages"
+        ).fetchone()
+        updates = self.db.execute("SELECT count(*) FROM updates").fetchone()[0]
+        names = ("papers", "searchable", "passages", "embedded", "stored", "title_only", "updates")
+        values = (papers, searchable, passages, embedded, stored, title_only, updates)
+        return dict(zip(names, values, strict=True))
+
+    def waiting(self) -> int:
+        """Return how many papers still lack a vector or their newer version."""
+        return int(
+            self.db.execute(
+                "SELECT (SELECT count(DISTINCT paper_id) FROM passages WHERE vector IS NULL)"
+                " + (SELECT count(*) FROM updates)"
+            ).fetchone()[0]
+        )
+
+
+def _dump(paper: Paper) -> str:
+    return json.dumps(asdict(paper), ensure_ascii=False, sort_keys=True)
+
+
+def load_paper(record: str) -> Paper:
+    """Read a paper as the catalogue keeps it."""
+    fields = json.loads(record)
+    fields["source"] = Source(**fields["source"])
+    for name in ("authors", "keywords"):
+        fields[name] = tuple(fields[name])
+    return Paper(**fields)
+
+
+def _where(filters: Filters | None) -> tuple[str, list[object]]:
+    """Translate filters to SQL; the subset of paper ids is applied by the caller."""
+    parts: list[str] = []
+    values: list[object] = []
+    if filters is None:
+        return "", []
+    for column, wanted in (
+        ("authors", filters.author),
+        ("topic", filters.topic),
+        ("venue", filters.venue),
+    ):
+        if wanted is not None:
+            parts.append(f"instr({column}, ?) > 0")
+            values.append(fold(wanted))
+    for operator, year in ((">=", filters.year_from), ("<=", filters.year_to)):
+        if year is not None:
+            parts.append(f"year {operator} ?")
+            values.append(year)
+    if filters.source is not None:
+        parts.append("source = ?")
+        values.append(filters.source)
+    return (" WHERE " + " AND ".join(parts) if parts else ""), values

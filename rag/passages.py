@@ -1,0 +1,199 @@
+"""The passages of a library and the vectors made for them, with what Chroma still lacks."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .catalogue import load_paper
+from .database import Database
+from .embedders import Embedded, Vectors
+from .schema import Paper, Passage, Span
+
+
+@dataclass(frozen=True, slots=True)
+class PassageRow:
+    """One passage as stored: what to embed is identified by ``hash``."""
+
+    passage: Passage
+    hash: str
+
+
+class PassageTable:
+    """Passages, vectors and sentence vectors.
+
+    Args:
+        database: The library's SQLite file.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        """Return this thread's connection."""
+        return self._database.connection
+
+    def put(self, paper_id: str, rows: Sequence[PassageRow]) -> None:
+        """Replace a paper's passages; a vector is kept where the embedded text is the same."""
+        old = self.db.execute(
+            "SELECT hash, vector, sentences FROM passages"
+            " WHERE paper_id = ? AND vector IS NOT NULL",
+            (paper_id,),
+        )
+        kept = {row[0]: (row[1], row[2]) for row in old}
+        self.forget(paper_id)
+        self.db.executemany(
+            "INSERT INTO passages (id, paper_id, position, start, end, hash, vector, sentences)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    row.passage.id,
+                    paper_id,
+                    row.passage.position,
+                    row.passage.span.start,
+                    row.passage.span.end,
+                    row.hash,
+                    *kept.get(row.hash, (None, None)),
+                )
+                for row in rows
+            ],
+        )
+
+    def forget(self, paper_id: str) -> None:
+        """Delete a paper's passages and note that Chroma has to forget them."""
+        self.db.execute(
+            "INSERT OR IGNORE INTO gone SELECT 'passage', id FROM passages WHERE paper_id = ?",
+            (paper_id,),
+        )
+        self.db.execute("DELETE FROM passages WHERE paper_id = ?", (paper_id,))
+
+    def of(self, paper_ids: Sequence[str]) -> dict[str, list[Passage]]:
+        """Return paper id → its passages, in order of position."""
+        rows = self._database.for_ids(
+            "SELECT s.id, s.paper_id, s.position, s.start, s.end, p.record FROM passages s"
+            " JOIN papers p ON p.id = s.paper_id WHERE s.paper_id IN ({}) ORDER BY s.position",
+            paper_ids,
+        )
+        found: dict[str, list[Passage]] = {}
+        for row in rows:
+            found.setdefault(row[1], []).append(_passage(row))
+        return found
+
+    # ---- vectors -------------------------------------------------------------------------------
+
+    def count_unembedded(self) -> int:
+        """Return how many passages have no vector."""
+        return int(
+            self.db.execute("SELECT count(*) FROM passages WHERE vector IS NULL").fetchone()[0]
+        )
+
+    def unembedded(self, limit: int, *, after: int = 0) -> list[tuple[int, Passage, Paper]]:
+        """Return passages without a vector, oldest first.
+
+        Args:
+            limit: At most so many.
+            after: Only those whose sequence number is greater.
+
+        Returns:
+            (sequence number, passage, its paper).
+        """
+        rows = self.db.execute(
+            "SELECT s.id, s.paper_id, s.position, s.start, s.end, p.record, s.seq FROM passages s"
+            " JOIN papers p ON p.id = s.paper_id WHERE s.vector IS NULL AND s.seq > ?"
+            " ORDER BY s.seq LIMIT ?",
+            (after, limit),
+        )
+        return [(row[6], _passage(row), load_paper(row[5])) for row in rows]
+
+    def hashes(self, paper_id: str) -> set[str]:
+        """Return the hashes of a paper's embedded passages."""
+        rows = self.db.execute(
+            "SELECT hash FROM passages WHERE paper_id = ? AND vector IS NOT NULL", (paper_id,)
+        )
+        return {row[0] for row in rows}
+
+    def put_vectors(self, vectors: Iterable[tuple[str, Embedded]]) -> None:
+        """Store vectors of passages; they still have to reach Chroma."""
+        self.db.executemany(
+            "UPDATE passages SET vector = ?, sentences = ?, stored = 0 WHERE id = ?",
+            [(*_blobs(embedded), passage_id) for passage_id, embedded in vectors],
+        )
+
+    def drop_vectors(self) -> None:
+        """Forget every vector, so that all is embedded again."""
+        self.db.execute("UPDATE passages SET vector = NULL, sentences = NULL, stored = 0")
+
+    def vectors(
+        self, paper_ids: Sequence[str] | None = None
+    ) -> tuple[list[str], list[str], Vectors]:
+        """Return (passage ids, paper ids, vectors) of all papers or of some.
+
+        The vectors are ``(n, dim)`` float32; ``(0, 0)`` when nothing is embedded.
+        """
+        sql = "SELECT id, paper_id, vector FROM passages WHERE vector IS NOT NULL"
+        if paper_ids is None:
+            rows: list[tuple[Any, ...]] = self.db.execute(sql).fetchall()
+        else:
+            rows = list(self._database.for_ids(sql + " AND paper_id IN ({})", paper_ids))
+        if not rows:
+            return [], [], np.zeros((0, 0), np.float32)
+        matrix = np.frombuffer(b"".join(row[2] for row in rows), np.float32).reshape(len(rows), -1)
+        return [row[0] for row in rows], [row[1] for row in rows], matrix
+
+    def sentence_vectors(self, paper_ids: Sequence[str]) -> dict[str, Vectors]:
+        """Return passage id → ``(n_sentences, dim)`` float32, where sentence vectors are kept."""
+        rows = self._database.for_ids(
+            "SELECT id, sentences, length(vector) / 4 FROM passages"
+            " WHERE sentences IS NOT NULL AND paper_id IN ({})",
+            paper_ids,
+        )
+        return {
+            row[0]: np.frombuffer(row[1], np.float16).reshape(-1, row[2]).astype(np.float32)
+            for row in rows
+        }
+
+    # ---- what Chroma holds -----------------------------------------------------------------------
+
+    def unstored(self, limit: int = -1) -> list[tuple[str, str, str, Vectors]]:
+        """Return (passage id, paper id, hash, vector) of vectors that are not in Chroma yet."""
+        rows = self.db.execute(
+            "SELECT id, paper_id, hash, vector FROM passages"
+            " WHERE stored = 0 AND vector IS NOT NULL ORDER BY seq LIMIT ?",
+            (limit,),
+        )
+        return [(row[0], row[1], row[2], np.frombuffer(row[3], np.float32)) for row in rows]
+
+    def mark_stored(self, passages: Iterable[tuple[str, str]]) -> None:
+        """Note that Chroma holds the vectors of these (passage id, hash) pairs."""
+        self.db.executemany(
+            "UPDATE passages SET stored = 1 WHERE id = ? AND hash = ? AND vector IS NOT NULL",
+            list(passages),
+        )
+
+    def unmark_stored(self, ids: Sequence[str]) -> None:
+        """Note that Chroma no longer holds these passages."""
+        self.db.executemany("UPDATE passages SET stored = 0 WHERE id = ?", [(i,) for i in ids])
+
+    def stored_owners(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return passage id → paper id for those whose present vector Chroma holds."""
+        rows = self._database.for_ids(
+            "SELECT id, paper_id FROM passages WHERE stored = 1 AND id IN ({})", ids
+        )
+        return {row[0]: row[1] for row in rows}
+
+
+def _blobs(embedded: Embedded) -> tuple[bytes, bytes | None]:
+    vector = np.ascontiguousarray(embedded.vector, np.float32).tobytes()
+    if embedded.sentences is None:
+        return vector, None
+    return vector, np.ascontiguousarray(embedded.sentences, np.float16).tobytes()
+
+
+def _passage(row: tuple[Any, ...]) -> Passage:
+    abstract = json.loads(row[5])["abstract"]
+    span = Span(row[3], row[4])
+    return Passage(row[0], row[1], row[2], span, abstract[span.start : span.end])

@@ -1,0 +1,1 @@
+"""The two engines behind a library: vectors in Chroma, terms in Tantivy."""

@@ -1,0 +1,164 @@
+"""Terms in a Tantivy index: BM25 with English stems over titles, abstracts and short fields."""
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import tantivy
+
+from ..schema import Paper
+
+ANALYZER = "citewell_en"
+WRITER_BYTES = 64_000_000
+FIELDS = (("text", 1.0), ("meta", 0.5))  # field and weight: short fields help, but do not decide
+MAX_AUTHORS = 100  # of a long author list; more would only cost room
+_CJK = re.compile(r"([\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])")
+_COMPOUND = re.compile(r"[^\W_]+(?:[-_+^.·/]{1,2}[^\W_]+)+")
+
+
+def searchable(text: str) -> str:
+    """Return a text as its words are indexed and searched.
+
+    Compatibility forms are unified (``²`` is ``2``), Chinese and Japanese characters stand alone,
+    and a compound such as ``Chain-of-Glimpse`` also stands joined, so that names match exactly.
+    """
+    plain = _CJK.sub(r" \1 ", unicodedata.normalize("NFKC", text))
+    joined = [re.sub(r"[\W_]+", "", word) for word in _COMPOUND.findall(plain)]
+    return " ".join([plain, *joined])
+
+
+def build_analyzer() -> Any:
+    """Return the analyzer: words, lower case, no accents, no English stop words, stems."""
+    return (
+        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+        .filter(tantivy.Filter.remove_long(64))
+        .filter(tantivy.Filter.lowercase())
+        .filter(tantivy.Filter.ascii_fold())
+        .filter(tantivy.Filter.stopword("english"))
+        .filter(tantivy.Filter.stemmer("english"))
+        .build()
+    )
+
+
+class TermStore:
+    """One library's lexical index, one document a paper.
+
+    Any number of processes may read it while one writes.
+
+    Args:
+        folder: Tantivy's folder; created when missing.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        builder = tantivy.SchemaBuilder()
+        builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
+        for name, _ in FIELDS:
+            builder.add_text_field(name, stored=False, tokenizer_name=ANALYZER, index_option="freq")
+        self._index = tantivy.Index(builder.build(), path=str(folder), reuse=True)
+        self._analyzer = build_analyzer()
+        self._index.register_tokenizer(ANALYZER, self._analyzer)
+
+    def terms(self, text: str) -> list[str]:
+        """Return the indexed terms of a text, in order, repeats included."""
+        return list(self._analyzer.analyze(searchable(text)))
+
+    def write(self, papers: Iterable[Paper], *, forget: Sequence[str] = ()) -> int:
+        """Index papers, replacing earlier versions, and drop others, in one commit.
+
+        Returns:
+            How many papers were written.
+        """
+        writer = self._index.writer(heap_size=WRITER_BYTES, num_threads=1)
+        for paper_id in forget:
+            writer.delete_documents_by_term("id", paper_id)
+        count = 0
+        for paper in papers:
+            writer.delete_documents_by_term("id", paper.id)
+            writer.add_document(_document(paper))
+            count += 1
+        writer.commit()
+        writer.wait_merging_threads()
+        return count
+
+    def count(self) -> int:
+        """Return how many papers are indexed."""
+        return int(self._searcher().num_docs)
+
+    def search(
+        self, query: str, limit: int, *, allowed: Sequence[str] | None = None
+    ) -> list[tuple[str, float]]:
+        """Return the papers whose words match best.
+
+        Args:
+            query: Plain text; no character of it is syntax.
+            limit: At most so many.
+            allowed: Only these paper ids; None means all.
+
+        Returns:
+            (paper id, BM25 score > 0), best first; empty when no word of the query is indexed.
+        """
+        wanted = Counter(self.terms(query))
+        if not wanted or (allowed is not None and not allowed):
+            return []
+        searcher = self._searcher()
+        tree = self._query(wanted)
+        if allowed is not None:
+            tree = self._within(tree, allowed)
+        hits = searcher.search(tree, limit, count=False).hits
+        return [(searcher.doc(address)["id"][0], float(score)) for score, address in hits]
+
+    def _query(self, wanted: Counter[str]) -> Any:
+        """Build an OR of the terms over the weighted fields."""
+        schema = self._index.schema
+        parts = [
+            (
+                tantivy.Occur.Should,
+                tantivy.Query.boost_query(
+                    tantivy.Query.term_query(schema, field, term, "freq"), weight * times
+                ),
+            )
+            for term, times in wanted.items()
+            for field, weight in FIELDS
+        ]
+        return tantivy.Query.boolean_query(parts)
+
+    def _within(self, tree: Any, allowed: Sequence[str]) -> Any:
+        """Restrict a query to some papers without changing its scores."""
+        ids = tantivy.Query.term_set_query(self._index.schema, "id", list(allowed))
+        subset = tantivy.Query.const_score_query(ids, 0.0)
+        return tantivy.Query.boolean_query(
+            [(tantivy.Occur.Must, tree), (tantivy.Occur.Must, subset)]
+        )
+
+    def weights(self, terms: Iterable[str]) -> dict[str, float]:
+        """Return term → inverse document frequency over titles and abstracts.
+
+        ``ln(1 + (N - n + 0.5) / (n + 0.5))``, BM25's own (Robertson and Zaragoza 2009), which is
+        greatest for a term that no paper holds.
+        """
+        searcher = self._searcher()
+        total = searcher.num_docs
+        found = {}
+        for term in set(terms):
+            n = searcher.doc_freq("text", term)
+            found[term] = math.log(1 + (total - n + 0.5) / (n + 0.5))
+        return found
+
+    def _searcher(self) -> Any:
+        self._index.reload()
+        return self._index.searcher()
+
+
+def _document(paper: Paper) -> Any:
+    meta = [*paper.authors[:MAX_AUTHORS], paper.topic, paper.venue, *paper.keywords]
+    return tantivy.Document(
+        id=[paper.id],
+        text=[searchable(f"{paper.title}\n{paper.abstract}")],
+        meta=[searchable("; ".join(part for part in meta if part))],
+    )
