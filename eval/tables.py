@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 from rag.errors import RecordError
 
@@ -54,10 +54,15 @@ def read_rows(path: Path) -> Iterator[Row]:
         ) from exc
 
 
-def read_json_lines(path: Path) -> Iterator[Row]:
-    """Yield one row a line of JSON; a line that is no object becomes a row with a fault."""
-    with _open(path) as stream:
-        for number, line in enumerate(_lines(stream, path), start=1):
+def read_json_lines(path: Path, limit: int | None = _MAX_BYTES) -> Iterator[Row]:
+    """Yield one row a line of JSON; a line that is no object becomes a row with a fault.
+
+    Args:
+        path: The file, packed where its name ends in ``.gz``.
+        limit: Bytes after which reading stops with an error; None for a file read as a stream.
+    """
+    with open_plain_or_gz(path) as stream:
+        for number, line in enumerate(_lines(stream, path, limit), start=1):
             if len(line) > _MAX_LINE:
                 yield Row(number, fault=f"longer than {_MAX_LINE // 2**20} MiB")
             elif text := line.removeprefix(b"\xef\xbb\xbf").strip():
@@ -87,7 +92,7 @@ def _brief(exc: Exception) -> str:
     return "nested too deeply" if isinstance(exc, RecursionError) else str(exc).split(" (char")[0]
 
 
-def _lines(stream: io.BufferedIOBase, path: Path) -> Iterator[bytes]:
+def _lines(stream: IO[bytes], path: Path, limit: int | None) -> Iterator[bytes]:
     """Yield lines, a longer one than allowed cut, and stop before memory runs out."""
     seen = 0
     while line := stream.readline(_MAX_LINE + 1):
@@ -95,9 +100,9 @@ def _lines(stream: io.BufferedIOBase, path: Path) -> Iterator[bytes]:
         while not line.endswith(b"\n") and len(line) > _MAX_LINE:
             rest = stream.readline(_MAX_LINE)
             seen += len(rest)
-            if not rest or rest.endswith(b"\n") or seen > _MAX_BYTES:
+            if not rest or rest.endswith(b"\n") or (limit and seen > limit):
                 break
-        if seen > _MAX_BYTES:
+        if limit and seen > limit:
             raise _too_large(path)
         yield line
 
@@ -109,13 +114,14 @@ def _too_large(path: Path) -> RecordError:
     )
 
 
-def _open(path: Path) -> io.BufferedIOBase:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+def open_plain_or_gz(path: Path) -> IO[bytes]:
+    """Open a file for reading bytes, unpacked where its name ends in ``.gz``."""
+    return cast(IO[bytes], gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
 
 
 def _delimited(path: Path) -> Iterator[Row]:
     """Yield the rows of a CSV or TSV file; the header names the fields."""
-    with _open(path) as stream:
+    with open_plain_or_gz(path) as stream:
         data = stream.read(_MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:
         raise _too_large(path)
