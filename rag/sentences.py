@@ -12,7 +12,7 @@ _CJK_STOPS = "。！？｡"
 
 _PARAGRAPH = re.compile(r"\n\s*\n|\n(?=[ \t]*[-*•‣◦] )")
 _STOP = re.compile(rf"(?:[.!?…؟।۔]+|[{_CJK_STOPS}]+)[{_CLOSERS}]*")
-_MATHS = re.compile(
+MATHS = re.compile(
     r"\$\$[^$]++\$\$|(?<!\\)\$(?=\S)[^$]++(?<=\S)\$(?!\d)"  # "$5 and $6" is no formula
     r"|\\\((?:[^\\]|\\[^()])++\\\)"
     r"|\\\[(?:[^\\]|\\[^\[\]])++\\\]"
@@ -72,7 +72,7 @@ def sentence_spans(text: str) -> list[Span]:
         >>> [text[s.start : s.end] for s in sentence_spans(text)]
         ['We follow Lin et al. (2020).', 'Gains reach 1.8 dB.']
     """
-    plain = _MATHS.sub(_blank_maths, text)
+    plain = MATHS.sub(_blank_maths, text)
     caseless = text == text.lower()
     spans: list[Span] = []
     for start, end in _paragraphs(plain):
