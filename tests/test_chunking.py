@@ -187,3 +187,16 @@ def test_every_sentence_lies_whole_in_one_passage():
             p for p in found if p.span.start <= sentence.start and sentence.end <= p.span.end
         ]
         assert len(holders) == 1
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        pytest.param("aaa bbb ccc ddd", "aaa bbb ccc", id="at a word"),
+        pytest.param("abcdefghijklmnopqrstuvwxyz", "abcdefghijklm", id="without a space"),
+        pytest.param("aaa bbb", "aaa bbb", id="short enough"),
+    ],
+)
+def test_the_embedders_counter_decides_how_much_of_a_title_stays(title, expected):
+    text = embedding_text(title, "Text.", characters, 60)  # 15 tokens, two of them special
+    assert text == f"{expected}\nText."
