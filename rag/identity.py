@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from urllib.parse import unquote
 
+from .schema import Paper
 from .text import fold, words
 
 _DOI = re.compile(r"10\.\d{4,9}(?:\.\d+)*/\S+")
@@ -112,6 +113,11 @@ def keys(
     if abstract.strip():
         found.append(_digest("text", text_words or [fold(abstract)]))
     return tuple(found)
+
+
+def keys_of(paper: Paper) -> tuple[str, ...]:
+    """Return what a paper is known by, strongest first: the ``keys`` of its own fields."""
+    return keys(paper.title, paper.year, paper.abstract, paper.doi, paper.arxiv_id)
 
 
 def paper_id(keys: Sequence[str]) -> str:

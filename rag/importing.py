@@ -1,14 +1,17 @@
 """Records → catalogue: who is new, who changed, who was there, and a report that adds up."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 
-from .identity import keys_of, same
-from .index import Index, Progress, no_progress
+from .errors import RagError
+from .identity import same
+from .index import Index, Progress, keys_of, no_progress
 from .schema import BadRecord, ImportReport, Note, Paper, Source
+from .text import words
 
 FLUSH = 1000  # records in one transaction
+ALIKE = 0.5  # Jaccard overlap of words from which two abstracts are versions of one
 KEPT = 1000  # bad records and notes kept in a report; all are counted
 
 Item = Paper | BadRecord | Note
@@ -60,13 +63,11 @@ def add_records(
     tally = _Tally()
     with index.writing():
         index.sync_terms()
-        try:
-            for batch in _batches(items, tally):
-                _store(index, name, batch, tally)
-                tally.terms += index.sync_terms()
-                progress("reading", tally.read, 0)
-        finally:
-            work = index.sync(progress)
+        for batch in _batches(items, tally):
+            _store(index, name, batch, tally)
+            tally.terms += index.sync_terms()
+            progress("reading", tally.read, 0)
+        work = index.sync(progress)
     notes = list(tally.notes)
     if work.error:
         notes.append(Note(name, f"Some papers still wait for their vectors: {work.error}"))
@@ -104,7 +105,7 @@ def _batches(items: Iterable[Item], tally: _Tally) -> Iterator[list[Paper]]:
             if len(batch) >= FLUSH:
                 yield batch
                 batch = []
-    except BaseException:
+    except RagError:
         if batch:  # the reader gave up: keep what it gave before
             yield batch
         raise
@@ -125,17 +126,16 @@ def _store_one(index: Index, name: str, paper: Paper, tally: _Tally) -> None:
         reason = "The record has neither a title nor an abstract. Add one of them."
         tally.fail(BadRecord(paper.source.file, paper.source.line, reason))
         return
-    known = _find(index, keys)
-    if known is None:
-        if tally.import_id is None:
-            tally.import_id = index.catalogue.new_import(name)
-        index.add_new(paper, tally.import_id)
-        tally.added += 1
-        tally.seen.add(paper.id)
-        return
-    current = index.catalogue.get_update(known) or index.catalogue.get(known)
-    if current is not None:  # identities are deleted with their paper
+    current = _find(index, keys, paper, tally.seen)
+    if current is not None:
         _merge_into(index, current, paper, tally)
+        return
+    if tally.import_id is None:
+        tally.import_id = index.catalogue.new_import(name)
+    fresh = replace(paper, id=next(key for key in keys if index.catalogue.get(key) is None))
+    index.add_new(fresh, tally.import_id)
+    tally.added += 1
+    tally.seen.add(fresh.id)
 
 
 def _merge_into(index: Index, current: Paper, paper: Paper, tally: _Tally) -> None:
@@ -154,12 +154,35 @@ def _merge_into(index: Index, current: Paper, paper: Paper, tally: _Tally) -> No
         index.catalogue.put_update(merged)
 
 
-def _find(index: Index, keys: tuple[str, ...]) -> str | None:
-    """Return the id of the stored paper with this identity, or None."""
-    for paper_id, its_keys in index.catalogue.candidates(keys).items():
-        if same(keys, tuple(its_keys)):
-            return paper_id
+def _find(index: Index, keys: Sequence[str], paper: Paper, seen: set[str]) -> Paper | None:
+    """Return the stored paper that a record is about, in its newest version, or None.
+
+    A DOI, an arXiv id or the same abstract decides. A shared title decides too, except between two
+    records of one import whose abstracts differ: these are two papers with one title.
+    """
+    known = index.catalogue.candidates(keys)
+    matches = [paper_id for paper_id, its_keys in known.items() if same(keys, its_keys)]
+    for paper_id in matches:
+        shared = set(keys) & set(known[paper_id])
+        if any(not key.startswith("title:") for key in shared):
+            return _newest(index, paper_id)
+    for paper_id in sorted(matches, key=lambda one: one in seen):  # those not yet met first
+        current = _newest(index, paper_id)
+        if current and (paper_id not in seen or _alike(current.abstract, paper.abstract)):
+            return current
     return None
+
+
+def _newest(index: Index, paper_id: str) -> Paper | None:
+    return index.catalogue.get_update(paper_id) or index.catalogue.get(paper_id)
+
+
+def _alike(a: str, b: str) -> bool:
+    """Say whether two abstracts share most of their words, or one of them is missing."""
+    ours, theirs = set(words(a)), set(words(b))
+    if not ours or not theirs:
+        return True
+    return len(ours & theirs) / len(ours | theirs) >= ALIKE
 
 
 def merge(base: Paper, *, over: Paper, keep: Paper) -> Paper:

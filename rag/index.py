@@ -21,7 +21,7 @@ from .chunking import embedding_text, passages
 from .database import Database
 from .embedders import Embedded, Embedder, Vectors
 from .errors import RagError
-from .identity import keys_of
+from .identity import keys
 from .locks import HolderLock, writing
 from .passages import PassageRow, PassageTable
 from .schema import Paper, Passage, Span
@@ -38,6 +38,7 @@ not known)."""
 TERMS_BATCH = 1000  # papers in one commit of the lexical index
 EMBED_BATCH = 128  # passages embedded and stored in one transaction
 STORE_BATCH = 2000  # vectors in one go to Chroma
+QUERIES_KEPT = 64  # vectors of recent queries that are remembered
 
 
 def no_progress(stage: str, done: int, total: int) -> None:
@@ -74,6 +75,7 @@ class Index:
         self._vectors: VectorStore | None = None
         self._writer = HolderLock(folder / "writer.lock")
         self._chroma = HolderLock(folder / "chroma.lock")
+        self._queries: dict[str, Vectors] = {}
         self._guard = threading.RLock()
 
     def close(self) -> None:
@@ -130,7 +132,11 @@ class Index:
     def _rows(self, paper: Paper) -> list[PassageRow]:
         embedder = self.embedder
         found = passages(paper, embedder.count_tokens, embedder.max_tokens)
-        return [PassageRow(p, _hash(embedding_text(paper.title, p.text))) for p in found]
+        return [PassageRow(p, _hash(self._embedded_text(paper, p))) for p in found]
+
+    def _embedded_text(self, paper: Paper, passage: Passage) -> str:
+        embedder = self.embedder
+        return embedding_text(paper.title, passage.text, embedder.count_tokens, embedder.max_tokens)
 
     def sync(self, progress: Progress = no_progress) -> Work:
         """Finish whatever waits: words, changed papers, vectors, Chroma.
@@ -201,7 +207,7 @@ class Index:
         return self._embed_all([(passage, paper) for passage in found])
 
     def _embed_all(self, batch: Sequence[tuple[Passage, Paper]]) -> list[Embedded]:
-        texts = [embedding_text(paper.title, passage.text) for passage, paper in batch]
+        texts = [self._embedded_text(paper, passage) for passage, paper in batch]
         spans = [
             _sentences_in(text, passage.text)
             for text, (passage, _) in zip(texts, batch, strict=True)
@@ -311,6 +317,15 @@ class Index:
 
     # ---- searching -----------------------------------------------------------------------------
 
+    def embed_query(self, query: str) -> Vectors:
+        """Return the vector of a query; the last few are remembered."""
+        with self._guard:
+            if query not in self._queries:
+                if len(self._queries) >= QUERIES_KEPT:
+                    self._queries.pop(next(iter(self._queries)))
+                self._queries[query] = self.embedder.embed_query(query)
+            return self._queries[query]
+
     def nearest(
         self, vector: Vectors, limit: int, *, allowed: Sequence[str] | None = None
     ) -> list[tuple[str, str, float]]:
@@ -368,6 +383,11 @@ class Index:
                 "Rebuild it, which embeds nothing: citewell rebuild"
             )
         return problems
+
+
+def keys_of(paper: Paper) -> tuple[str, ...]:
+    """Return what a paper is known by, strongest first; empty without title and abstract."""
+    return keys(paper.title, paper.year, paper.abstract, paper.doi, paper.arxiv_id)
 
 
 def _sentences_in(whole: str, text: str) -> list[Span]:

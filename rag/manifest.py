@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,11 @@ def write(folder: Path, manifest: Manifest) -> None:
     os.replace(draft, path)
 
 
+def renamed(manifest: Manifest, name: str) -> Manifest:
+    """Return the manifest under another display name."""
+    return replace(manifest, name=name)
+
+
 def check_embedder(manifest: Manifest, fingerprint: dict[str, str | int]) -> None:
     """Compare an embedder with the one that a library was built with.
 
@@ -73,9 +78,9 @@ def check_embedder(manifest: Manifest, fingerprint: dict[str, str | int]) -> Non
     """
     built = {key: value for key, value in manifest.embedder.items() if key in fingerprint}
     asked = {key: fingerprint[key] for key in built}
-    if built == asked:
+    different = next((key for key in built if built[key] != asked[key]), None)
+    if different is None:
         return
-    different = next(key for key in built if built[key] != asked[key])
     raise IndexMismatchError(
         f"The library '{manifest.name}' was built with the embedder '{manifest.embedder['name']}' "
         f"({different} '{built[different]}'); the settings ask for '{fingerprint['name']}' "

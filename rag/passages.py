@@ -85,6 +85,14 @@ class PassageTable:
 
     # ---- vectors -------------------------------------------------------------------------------
 
+    def any_vectors(self) -> bool:
+        """Say whether anything is embedded."""
+        return bool(
+            self.db.execute(
+                "SELECT EXISTS (SELECT 1 FROM passages WHERE vector IS NOT NULL)"
+            ).fetchone()[0]
+        )
+
     def count_unembedded(self) -> int:
         """Return how many passages have no vector."""
         return int(

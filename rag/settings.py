@@ -2,7 +2,7 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import platformdirs
 from pydantic import Field, SecretStr, ValidationError, field_validator
@@ -59,8 +59,8 @@ class Settings(BaseSettings):
     llm_seed: int = Field(0, ge=0, description="Seed of a GGUF model's sampling.")
     top_k: int = Field(10, ge=1, le=1000, description="Papers in a ranked list.")
     candidates: int = Field(100, ge=10, le=10_000, description="Papers taken from each engine.")
-    retrieval: str = Field(
-        "hybrid", pattern="^(hybrid|lexical|dense)$", description="'hybrid', 'lexical' or 'dense'."
+    retrieval: Literal["hybrid", "lexical", "dense"] = Field(
+        "hybrid", description="'hybrid', 'lexical' or 'dense'."
     )
     max_statements: int = Field(3, ge=1, le=20, description="Statements in a quoted answer.")
     abstain_below: float | None = Field(

@@ -1,0 +1,247 @@
+"""Question → cited answer: the LlamaIndex query engine that joins searching, reading, writing."""
+
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.response.schema import Response
+from llama_index.core.callbacks import CallbackManager
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from . import question as questions
+from .evidence import Reader, Reading
+from .index import Index
+from .question import Question
+from .retrieval import PaperRetriever, Searcher
+from .schema import Answer, Citation, Filters, RankedPaper, Turn
+from .selection import choose
+from .settings import Settings
+from .synthesis import Draft, LLMSynthesizer, QuoteSynthesizer, Synthesizer
+
+ABSTENTION = "The papers in this library do not answer this question."
+EMPTY = "This library holds no papers yet. Add some: citewell add FILE"
+NO_MATCH = "No paper in this library matches the filters. Change or drop them."
+COURTESY = "Ask me about the papers in this library."
+LLM_EVIDENCE = 6  # sentences in a prompt: about 200 tokens
+
+
+@dataclass
+class _Trace:
+    """Stage timings of one question."""
+
+    began: float = field(default_factory=time.perf_counter)
+    last: float = field(default_factory=time.perf_counter)
+    timings_ms: dict[str, float] = field(default_factory=dict)
+
+    def mark(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.timings_ms[stage] = round(1000 * (now - self.last), 2)
+        self.last = now
+
+    def total(self) -> dict[str, float]:
+        return {**self.timings_ms, "total": round(1000 * (time.perf_counter() - self.began), 2)}
+
+
+class AnswerEngine(BaseQueryEngine):
+    """Answers questions from one library.
+
+    Args:
+        index: The library's index.
+        settings: How many papers, statements, and when to abstain.
+        synthesizer: Writes the answers; by default it quotes.
+        llm_name: What the synthesizer's model is called in answers; None for quotes.
+        reader: Scores sentences; by default with the packaged weights.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        settings: Settings,
+        *,
+        synthesizer: Synthesizer | None = None,
+        llm_name: str | None = None,
+        reader: Reader | None = None,
+    ) -> None:
+        super().__init__(callback_manager=CallbackManager([]))
+        self._index = index
+        self._settings = settings
+        self._synthesizer = synthesizer or QuoteSynthesizer()
+        self._llm_name = llm_name
+        self._reader = reader or Reader(index)
+        self._searcher = Searcher(index, candidates=settings.candidates, mode=settings.retrieval)
+
+    # ---- LlamaIndex ----------------------------------------------------------------------------
+
+    def retriever(self, filters: Filters | None = None) -> PaperRetriever:
+        """Return the search of this engine as a LlamaIndex retriever."""
+        return PaperRetriever(self._searcher, top_k=self._settings.top_k, filters=filters)
+
+    def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """Return the ranked papers as nodes."""
+        return self.retriever().retrieve(query_bundle)
+
+    def _get_prompt_modules(self) -> dict[str, Any]:
+        return {}
+
+    def _query(self, query_bundle: QueryBundle) -> Response:
+        answer = self.answer(query_bundle.query_str)
+        nodes = self.retriever().retrieve(answer.searched) if answer.papers else []
+        return Response(answer.text, source_nodes=nodes, metadata={"answer": answer})
+
+    async def _aquery(self, query_bundle: QueryBundle) -> Response:
+        return self._query(query_bundle)
+
+    # ---- answering -----------------------------------------------------------------------------
+
+    def answer(
+        self, text: str, *, history: Sequence[Turn] = (), filters: Filters | None = None
+    ) -> Answer:
+        """Answer a question; see ``stream`` for arguments and errors."""
+        (last,) = deque(self.stream(text, history=history, filters=filters), maxlen=1)
+        if not isinstance(last, Answer):
+            raise TypeError("a stream ends with its answer")
+        return last
+
+    def stream(
+        self, text: str, *, history: Sequence[Turn] = (), filters: Filters | None = None
+    ) -> Iterator[str | Answer]:
+        """Answer a question piece by piece.
+
+        Args:
+            text: The question as typed.
+            history: Earlier turns, oldest first; never changed.
+            filters: Only papers that match may be used; None lets the question's own words decide.
+
+        Yields:
+            Pieces of the answer's text, then, last, the whole ``Answer``. Closing the iterator
+            early stops the model.
+
+        Raises:
+            QuestionError: The question is empty, too long or not text.
+            ProviderError: The language model failed before it said anything.
+        """
+        trace = _Trace()
+        asked = questions.check(text, max_chars=self._settings.max_question_chars)
+        question = questions.understand(asked, history)
+        if question.courtesy:
+            yield COURTESY
+            yield Answer(asked, COURTESY, abstained=False, llm=self._llm_name)
+            return
+        wanted = filters or self._stated(question)
+        papers = self._search(question, wanted, trace)
+        reading = self._reader.read(question, papers)
+        trace.mark("read")
+        if not self._answers(reading, wanted):
+            yield from self._abstain(question, papers, wanted, trace)
+            return
+        yield from self._write(question, papers, reading, trace)
+
+    def _stated(self, question: Question) -> Filters | None:
+        return questions.filters_for(
+            question, lambda found: bool(self._index.catalogue.matching(found))
+        )
+
+    def _search(
+        self, question: Question, filters: Filters | None, trace: _Trace
+    ) -> tuple[RankedPaper, ...]:
+        found = self._searcher.search(question.search, top_k=self._settings.top_k, filters=filters)
+        trace.mark("search")
+        trace.timings_ms.update({k: round(v, 2) for k, v in found.timings_ms.items()})
+        return found.papers
+
+    def _answers(self, reading: Reading, stated: Filters | None) -> bool:
+        """Say whether the evidence is good enough to answer.
+
+        A question that names an author or topic of the library is answered from these papers.
+        """
+        if not reading.sentences:
+            return False
+        threshold = self._settings.abstain_below
+        limit = self._reader.weights.abstain_below if threshold is None else threshold
+        return reading.probability >= limit or bool(stated)
+
+    def _abstain(
+        self,
+        question: Question,
+        papers: tuple[RankedPaper, ...],
+        filters: Filters | None,
+        trace: _Trace,
+    ) -> Iterator[str | Answer]:
+        text = ABSTENTION
+        if not papers:
+            empty = not self._index.catalogue.browse(limit=1)
+            text = EMPTY if empty else NO_MATCH if filters else ABSTENTION
+        yield text
+        yield Answer(
+            question.text,
+            text,
+            abstained=True,
+            papers=papers,
+            llm=self._llm_name,
+            timings_ms=trace.total(),
+            searched=question.search,
+        )
+
+    def _write(
+        self,
+        question: Question,
+        papers: tuple[RankedPaper, ...],
+        reading: Reading,
+        trace: _Trace,
+    ) -> Iterator[str | Answer]:
+        most = LLM_EVIDENCE if self._llm_name else self._settings.max_statements
+        evidence = choose(question, reading.sentences, most=most)
+        for piece in self._synthesizer.write(question.search, evidence):
+            if isinstance(piece, str):
+                yield piece
+                continue
+            trace.mark("write")
+            if not piece.found:
+                yield from self._abstain(question, papers, None, trace)
+            else:
+                yield self._finish(question, papers, piece, trace)
+
+    def _finish(
+        self, question: Question, papers: tuple[RankedPaper, ...], draft: Draft, trace: _Trace
+    ) -> Answer:
+        return Answer(
+            question=question.text,
+            text=draft.text,
+            abstained=False,
+            statements=draft.statements,
+            citations=_citations(draft),
+            papers=papers,
+            llm=self._llm_name,
+            timings_ms=trace.total(),
+            searched=question.search,
+            invented=draft.invented,
+            raw=draft.raw,
+            error=draft.error,
+        )
+
+
+def _citations(draft: Draft) -> tuple[Citation, ...]:
+    """Bind every marker to its sentence; its support is that of the statements that use it."""
+    support = {n: s.support for s in reversed(draft.statements) for n in s.citations}
+    return tuple(
+        Citation(n, one.paper, one.passage_id, one.span, one.text, support.get(n, "unchecked"))
+        for n, one in enumerate(draft.sources, start=1)
+    )
+
+
+def build_engine(index: Index, settings: Settings) -> AnswerEngine:
+    """Build the engine that the settings ask for.
+
+    Raises:
+        SettingsError: The model's name is not understood.
+        ProviderError: The model cannot be had.
+    """
+    if settings.llm == "quote":
+        return AnswerEngine(index, settings)
+    from . import llms
+
+    synthesizer = LLMSynthesizer(llms.build(settings))
+    return AnswerEngine(index, settings, synthesizer=synthesizer, llm_name=settings.llm)

@@ -1,0 +1,432 @@
+"""The one door to everything: open a library, add, search, ask, stream, export, check."""
+
+import logging
+import shutil
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import __version__, folders
+from . import manifest as manifests
+from .errors import IndexMissingError, RecordError, SettingsError
+from .importing import Item, add_records
+from .index import Index, Progress, Work, no_progress
+from .schema import (
+    Answer,
+    BadRecord,
+    Filters,
+    ImportReport,
+    Paper,
+    RankedPaper,
+    Status,
+    Turn,
+)
+from .settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from .embedders import Embedder
+    from .engine import AnswerEngine
+
+log = logging.getLogger(__name__)
+
+
+class Library:
+    """A pile of papers that can be asked. Make one with ``open_library``.
+
+    Threads may ask at the same time. Close it, or use it in a ``with`` block, to give its files
+    back to other processes.
+
+    Args:
+        folder: The library's folder, with a manifest in it.
+        settings: The settings in force.
+    """
+
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        self.folder = folder
+        self.settings = settings
+        self._index = Index(folder, self._load_embedder)
+        self._engines: dict[str, AnswerEngine] = {}
+        self._guard = threading.Lock()
+        self._check_name()
+
+    def _load_embedder(self) -> "Embedder":
+        from .embedders import build
+
+        return build(self.settings)
+
+    def _check_name(self) -> None:
+        """Compare embedders by name already at open, without loading one."""
+        manifests.check_embedder(self._index.manifest, {"name": self.settings.embedder})
+
+    def __enter__(self) -> "Library":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every file and give the locks back."""
+        self._index.close()
+
+    @property
+    def name(self) -> str:
+        """Return the library's display name."""
+        return self._index.manifest.name
+
+    # ---- papers --------------------------------------------------------------------------------
+
+    def add(
+        self,
+        files: str | Path | Sequence[str | Path],
+        *,
+        format: str | None = None,  # noqa: A002  # the word users type: --format
+        encoding: str | None = None,
+        progress: Progress = no_progress,
+    ) -> ImportReport:
+        """Add files of papers.
+
+        Args:
+            files: One path or several; read in order.
+            format: ``"listing"``, ``"bibtex"``, ``"ris"``, ``"jsonl"``; None finds it out.
+            encoding: A Python codec name; None finds it out.
+            progress: Called with stage, done, and total (0: not known).
+
+        Returns:
+            A report whose counts add up. A file that cannot be read is one failed record.
+
+        Raises:
+            LibraryBusyError: Another process is writing to this library.
+        """
+        paths = [Path(files)] if isinstance(files, str | Path) else [Path(f) for f in files]
+        name = ", ".join(path.name for path in paths)
+        items = _items(paths, format=format, encoding=encoding)
+        return add_records(self._index, name, items, progress=progress)
+
+    def papers(
+        self, filters: Filters | None = None, *, limit: int = -1, offset: int = 0
+    ) -> list[Paper]:
+        """Return papers in the order they were added.
+
+        Args:
+            filters: Only papers that match; None means all.
+            limit: At most so many; negative means no limit.
+            offset: Skip so many first.
+        """
+        return self._index.catalogue.browse(filters, limit=limit, offset=offset)
+
+    def paper(self, paper_id: str) -> Paper:
+        """Return one paper by its id.
+
+        Raises:
+            IndexMissingError: The library has no such paper.
+        """
+        found = self._index.catalogue.get(paper_id)
+        if found is None:
+            raise IndexMissingError(
+                f"The library '{self.name}' has no paper '{paper_id}'. "
+                f"Its papers are listed by: citewell list --library '{self.name}'"
+            )
+        return found
+
+    def remove(self, paper_ids: Sequence[str]) -> int:
+        """Delete papers from the library and return how many there were.
+
+        Raises:
+            LibraryBusyError: Another process is writing to this library.
+        """
+        return self._index.remove(paper_ids)
+
+    def undo_import(self, import_id: int) -> int:
+        """Delete the papers that one import added and return how many there were."""
+        return self._index.remove(self._index.catalogue.of_import(import_id))
+
+    # ---- asking --------------------------------------------------------------------------------
+
+    def search(
+        self, query: str, *, top_k: int | None = None, filters: Filters | None = None
+    ) -> tuple[RankedPaper, ...]:
+        """Rank papers for a query.
+
+        Args:
+            query: Plain text.
+            top_k: At most so many; None takes it from the settings.
+            filters: Only papers that match; None means all.
+
+        Returns:
+            Papers by falling score; empty when nothing matches.
+
+        Raises:
+            QuestionError: The query is empty, too long or not text.
+        """
+        from . import question
+        from .retrieval import Searcher
+
+        asked = question.check(query, max_chars=self.settings.max_question_chars)
+        searcher = Searcher(
+            self._index, candidates=self.settings.candidates, mode=self.settings.retrieval
+        )
+        return searcher.search(asked, top_k=top_k or self.settings.top_k, filters=filters).papers
+
+    def ask(
+        self,
+        question: str,
+        *,
+        history: Sequence[Turn] = (),
+        filters: Filters | None = None,
+        llm: str | None = None,
+    ) -> Answer:
+        """Answer a question from the papers.
+
+        Args:
+            question: The question as typed.
+            history: Earlier turns, oldest first.
+            filters: Only papers that match may be used.
+            llm: Another model than the settings', in the same spelling; ``"quote"`` for none.
+
+        Returns:
+            The answer. It abstains, cites nothing and offers the nearest papers where the library
+            holds no answer.
+
+        Raises:
+            QuestionError: The question is empty, too long or not text.
+            ProviderError: The language model failed before it said anything.
+        """
+        return self.engine(llm).answer(question, history=history, filters=filters)
+
+    def stream(
+        self,
+        question: str,
+        *,
+        history: Sequence[Turn] = (),
+        filters: Filters | None = None,
+        llm: str | None = None,
+    ) -> Iterator[str | Answer]:
+        """Answer piece by piece: strings as they come, then, last, the whole ``Answer``.
+
+        Arguments and errors are those of ``ask``. Closing the iterator early stops the model.
+        """
+        return self.engine(llm).stream(question, history=history, filters=filters)
+
+    def engine(self, llm: str | None = None) -> "AnswerEngine":
+        """Return the LlamaIndex query engine of this library, one for each model, kept.
+
+        Raises:
+            SettingsError: The model's name is not understood.
+            ProviderError: The model cannot be had.
+        """
+        from .engine import build_engine
+
+        name = llm or self.settings.llm
+        with self._guard:
+            if name not in self._engines:
+                settings = self.settings.model_copy(update={"llm": name})
+                self._engines[name] = build_engine(self._index, settings)
+            return self._engines[name]
+
+    # ---- keeping -------------------------------------------------------------------------------
+
+    def export(self, papers: Sequence[Paper], format: str) -> str:  # noqa: A002  # as users type it
+        """Return papers as a bibliography.
+
+        Args:
+            papers: The papers, e.g. ``[c.paper for c in answer.citations]``; repeats are dropped.
+            format: ``"bibtex"`` or ``"ris"``.
+
+        Raises:
+            SettingsError: The format is not known.
+        """
+        from .export import export
+
+        return export(papers, format)
+
+    def sync(self, progress: Progress = no_progress) -> Work:
+        """Finish what an interrupted or failed import left: words, vectors, Chroma."""
+        return self._index.sync(progress)
+
+    @property
+    def has_work(self) -> bool:
+        """Say whether something waits to be embedded or indexed."""
+        return self._index.catalogue.has_work()
+
+    def rebuild(self, *, embed: bool = False, progress: Progress = no_progress) -> Work:
+        """Make the lexical index and Chroma anew; vectors too when ``embed``.
+
+        Raises:
+            LibraryBusyError: Another process is writing to this library.
+        """
+        return self._index.rebuild(embed=embed, progress=progress)
+
+    def status(self, *, check: bool = False) -> Status:
+        """Return counts and problems.
+
+        Args:
+            check: Also compare catalogue, lexical index and Chroma, which reads all of them.
+        """
+        counts = self._index.catalogue.counts()
+        problems = _pending_problems(counts)
+        if check:
+            problems += self._index.check()
+        embedder = self._index.manifest.embedder
+        return Status(
+            name=self.name,
+            path=str(self.folder),
+            papers=counts["papers"],
+            passages=counts["passages"],
+            embedded=counts["embedded"],
+            searchable=counts["searchable"],
+            title_only=counts["title_only"],
+            embedder=str(embedder["name"]),
+            dim=int(embedder.get("dim", 0)),
+            problems=tuple(problems),
+            checked=check,
+        )
+
+    def destroy(self) -> None:
+        """Delete the whole library with its folder.
+
+        Raises:
+            LibraryBusyError: Another process is writing to it.
+        """
+        with self._index.writing():
+            shutil.rmtree(self.folder)
+
+    def backup(self, file: str | Path) -> Path:
+        """Write the whole library to one file, also while it is in use; see ``restore``."""
+        from .backup import save
+
+        return save(self.folder, self._index.database, Path(file))
+
+
+def _items(paths: Sequence[Path], *, format: str | None, encoding: str | None) -> Iterator[Item]:  # noqa: A002
+    """Yield what the readers find; a file that cannot be read becomes one bad record."""
+    from .readers import read_papers
+
+    for path in paths:
+        try:
+            yield from read_papers(path, format=format, encoding=encoding)
+        except RecordError as exc:
+            yield BadRecord(path.name, None, str(exc))
+
+
+def _pending_problems(counts: dict[str, int]) -> list[str]:
+    missing = counts["passages"] - counts["embedded"]
+    waiting = counts["papers"] - counts["searchable"]
+    problems = []
+    if waiting:
+        problems.append(f"{waiting} papers are not searchable yet. Finish: citewell rebuild")
+    if missing or counts["updates"]:
+        problems.append(
+            f"{missing} passages and {counts['updates']} changed papers wait for their vectors; "
+            "they are found by their words meanwhile. Finish: citewell rebuild"
+        )
+    return problems
+
+
+def open_library(
+    name: str | None = None,
+    *,
+    settings: Settings | None = None,
+    create: bool = False,
+    finish: bool = True,
+) -> Library:
+    """Open a library by name.
+
+    Args:
+        name: Its display name; None takes it from the settings.
+        settings: The settings in force; None loads them.
+        create: Make it when there is none.
+        finish: Finish what a crash left, unless another process is writing.
+
+    Returns:
+        The library; close it when done.
+
+    Raises:
+        IndexMissingError: There is none of that name and ``create`` is False.
+        IndexMismatchError: It was built with another embedder or by a newer version.
+        SettingsError: The name cannot be used.
+    """
+    settings = settings or load_settings()
+    wanted = name or settings.library
+    folder = folders.folder_for(settings.home, wanted)
+    if not (folder / manifests.NAME).exists():
+        if not create:
+            raise _missing(settings, wanted)
+        _create(folder, wanted, settings)
+    library = Library(folder, settings)
+    if finish:
+        _finish(library)
+    return library
+
+
+def _create(folder: Path, name: str, settings: Settings) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        manifests.write(
+            folder,
+            manifests.Manifest(name, {"name": settings.embedder}, citewell=__version__),
+        )
+    except OSError as exc:
+        raise SettingsError(
+            f"The library '{name}' cannot be made in '{folder}': {exc.strerror}. Choose another "
+            "place with CITEWELL_HOME, or free this one."
+        ) from exc
+
+
+def _missing(settings: Settings, name: str) -> IndexMissingError:
+    known = [other for other, _ in libraries(settings)]
+    hint = f" Libraries here: {', '.join(known)}." if known else ""
+    return IndexMissingError(
+        f"No library '{name}' in '{settings.home}'.{hint} "
+        f"Build it first: citewell add FILE --library '{name}'"
+    )
+
+
+def _finish(library: Library) -> None:
+    """Finish small leftovers of a crash; a big rest is left to ``add`` and ``rebuild``."""
+    if not library.has_work:
+        return
+    from .errors import LibraryBusyError
+
+    try:
+        library.sync()
+    except LibraryBusyError:
+        log.info("Another process is writing to '%s'; it will finish what waits.", library.name)
+
+
+def libraries(settings: Settings | None = None) -> list[tuple[str, Path]]:
+    """Return (display name, folder) of every library, by name."""
+    settings = settings or load_settings()
+    if not settings.home.is_dir():
+        return []
+    found = [
+        (manifests.read(folder).name, folder)
+        for folder in settings.home.iterdir()
+        if (folder / manifests.NAME).is_file()
+    ]
+    return sorted(found)
+
+
+def delete_library(name: str, *, settings: Settings | None = None) -> None:
+    """Delete a whole library.
+
+    Raises:
+        IndexMissingError: There is none of that name.
+        LibraryBusyError: A process is writing to it.
+    """
+    settings = settings or load_settings()
+    with open_library(name, settings=settings, finish=False) as library:
+        library.destroy()
+
+
+def restore(file: str | Path, name: str, *, settings: Settings | None = None) -> Library:
+    """Make a library from a backup file and open it; nothing is embedded.
+
+    Raises:
+        SettingsError: The file is not a backup, or a library of that name exists.
+    """
+    from .backup import load
+
+    settings = settings or load_settings()
+    load(Path(file), folders.folder_for(settings.home, name), name)
+    return open_library(name, settings=settings)

@@ -1,0 +1,191 @@
+"""What a question asks for: one paper or several, a number, whose papers. Rules only. Pure."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from .errors import QuestionError
+from .schema import Filters, Turn
+
+SHORTEST_NAME = 3  # letters of a surname that stands alone
+MAX_TURNS = 3  # earlier questions that a follow-up is searched with
+
+_MANY = re.compile(
+    r"\b(which|what|list|find|show|name|any|all|how many|are there)\b[^.?!]{0,60}?\b"
+    r"(papers|works|articles|studies|publications|abstracts)\b"
+    r"|\b(the|those|these)\s+([\w-]+\s+){0,3}(papers|works|articles|studies)\b"
+    r"|哪些(论文|文章|工作)|有没有(论文|文章)|有哪些",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    r"\bhow (many|much|large|big|long|often|far|fast|accurate)\b|\bwhat (is|was|are) the "
+    r"(number|share|percentage|rate|score|accuracy|size)\b|\b(percentage|what (score|share|rate|"
+    r"accuracy|speed-?up))\b|\bby how\b|\bwhat does .* score\b|多少|几个",
+    re.IGNORECASE,
+)
+_LIST = re.compile(
+    r"\b(which|what|list|name)\b(?! (is|was|does|did|do)\b)\s+(?:\w+\s+){0,3}?\w+s\b|\bwhat are\b",
+    re.IGNORECASE,
+)
+_COMPARE = re.compile(
+    r"\b(differ|differs|difference|compare[sd]?|comparison|versus|vs\.?|unlike|in contrast)\b",
+    re.IGNORECASE,
+)
+_COMPARATIVE = re.compile(
+    r"\b(larger|smaller|better|worse|faster|slower|more|fewer|less|higher|lower)\b", re.IGNORECASE
+)
+_OR = re.compile(r"\bor\b", re.IGNORECASE)
+_BACK = re.compile(
+    r"\b(it|its|they|them|their|theirs|this|that|these|those|he|she|his|her|the (former|latter|"
+    r"first|second|third|last|other)|(the|that|this) [\w-]+ one|same|there)\b|^(and|but|so|also|"
+    r"what about|how about)\b|他们|它们|它|这个|那个|这些|其中",
+    re.IGNORECASE,
+)
+_COURTESY = re.compile(
+    r"^\W*(thanks?( you)?( (so|very) much| a lot)?|thx|cheers|hi|hello|hey|"
+    r"good (morning|day|evening)|bye|goodbye|ok(ay)?|great|nice|cool|perfect|谢谢|你好)\W*$",
+    re.IGNORECASE,
+)
+_AUTHOR = re.compile(
+    r"\b(?:(?:co-?)?authored by|written by|(?:papers?|works?|articles?|abstracts?) (?:of|by|from)|"
+    r"published by)\s+(?P<name>[^\W\d_][\w'’.-]*(?:\s+[^\W\d_][\w'’.-]*){0,4})",
+    re.IGNORECASE,
+)
+_HAN = re.compile(r"[\u3400-\u9fff]")  # written without spaces
+_QUOTED = re.compile(r"[\"“”«»]([^\"“”«»]{3,120})[\"“”«»]")
+_FILED = re.compile(
+    r"\b(?:filed|listed|classified|categori[sz]ed) (?:under|as|in)\s+(?P<topic>[^?.!\"“”]{3,80})",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"\b(?:published |from |of |in )(?P<year>(?:19|20)\d\d)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as it was understood.
+
+    Args:
+        text: As typed, trimmed.
+        search: What is searched; differs from ``text`` for a follow-up.
+        many: It asks for several papers.
+        number: It asks for a quantity.
+        list: It asks for several things inside a paper.
+        compare: It asks to set things against each other.
+        follow_up: It leans on earlier turns.
+        courtesy: It is a greeting or thanks; nothing is searched.
+        authors: Names after "papers by" and the like, to be looked up in the catalogue.
+        topics: Quoted or "filed under" words, to be looked up in the catalogue.
+        years: Years named as a condition.
+    """
+
+    text: str
+    search: str
+    many: bool = False
+    number: bool = False
+    list: bool = False
+    compare: bool = False
+    follow_up: bool = False
+    courtesy: bool = False
+    authors: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    years: tuple[int, ...] = ()
+
+
+def check(text: str, *, max_chars: int = 4000) -> str:
+    """Return a question that can be searched: trimmed, without control characters.
+
+    Raises:
+        QuestionError: It is empty, has no letter or digit, is too long, or is not valid text.
+    """
+    if len(text) > max_chars:
+        raise QuestionError(
+            f"The question has {len(text):,} characters; at most {max_chars:,} are read. "
+            "Ask a shorter one."
+        )
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as exc:
+        raise QuestionError(
+            f"The question holds half a character at position {exc.start} (a lone surrogate), so "
+            "it is not text. Type or paste it again."
+        ) from exc
+    plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    if not plain:
+        raise QuestionError("The question is empty. Type what you want to know.")
+    if not any(c.isalnum() for c in plain):
+        raise QuestionError(
+            f"The question {plain[:40]!r} has no word to search for. Ask with words or numbers."
+        )
+    return plain
+
+
+def understand(text: str, history: Sequence[Turn] = ()) -> Question:
+    """Read a question in the light of the turns before it.
+
+    Args:
+        text: A question that ``check`` let pass.
+        history: Earlier turns, oldest first. The first turn is never rewritten.
+
+    Returns:
+        The question; ``search`` holds earlier questions too where it leans on them.
+    """
+    question = Question(
+        text=text,
+        search=text,
+        many=bool(_MANY.search(text)),
+        number=bool(_NUMBER.search(text)),
+        list=bool(_LIST.search(text)),
+        compare=_compares(text),
+        courtesy=bool(_COURTESY.match(text)),
+        authors=tuple(match["name"] for match in _AUTHOR.finditer(text)),
+        topics=_topics(text),
+        years=tuple(int(match["year"]) for match in _YEAR.finditer(text)),
+    )
+    if question.courtesy or not history or not leans_back(text):
+        return question
+    earlier = [turn.question for turn in history[-MAX_TURNS:]]
+    return replace(question, search=" ".join([*earlier, text]), follow_up=True)
+
+
+def leans_back(text: str) -> bool:
+    """Say whether a question can only be understood with what was said before."""
+    short = len(text.split()) <= 3 and not _HAN.search(text)
+    return short or bool(_BACK.search(text))
+
+
+def _compares(text: str) -> bool:
+    return bool(_COMPARE.search(text) or (_COMPARATIVE.search(text) and _OR.search(text)))
+
+
+def _topics(text: str) -> tuple[str, ...]:
+    quoted = [match[1].strip(" ,.;") for match in _QUOTED.finditer(text)]
+    filed = [match["topic"].strip(" ,.;") for match in _FILED.finditer(text)]
+    return tuple(dict.fromkeys(part for part in [*quoted, *filed] if part))
+
+
+def filters_for(question: Question, known: Callable[[Filters], bool]) -> Filters | None:
+    """Return the filters that a question states in words, where the catalogue knows the words.
+
+    Args:
+        question: The question.
+        known: Says whether a filter matches any paper.
+
+    Returns:
+        Filters that match at least one paper, or None.
+    """
+    for found in _stated(question):
+        if known(found):
+            return found
+    return None
+
+
+def _stated(question: Question) -> list[Filters]:
+    """Return possible filters, narrowest first; a name is tried whole, then shorter."""
+    tries: list[Filters] = []
+    for name in question.authors:
+        words = name.split()
+        tries += [Filters(author=" ".join(words[:n])) for n in range(len(words), 1, -1)]
+        if len(words[0]) >= SHORTEST_NAME and words[0][0].isupper():
+            tries.append(Filters(author=words[0]))
+    tries += [Filters(topic=topic) for topic in question.topics]
+    return tries
