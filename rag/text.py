@@ -46,7 +46,7 @@ _NOT_ASCII = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")
 _FOLDED = str.maketrans("øØłŁđĐıæÆœŒð", "oOlLdDiaAoOd") | {
     ord("æ"): "ae", ord("Æ"): "AE", ord("œ"): "oe", ord("Œ"): "OE", ord("þ"): "th", ord("Þ"): "Th"
 }  # fmt: skip
-_MAX_NESTED_ENTITIES = 4
+_MAX_NESTED = 4  # exports escape twice: &amp;lt; and \\$ for the dollar of a formula
 
 
 def clean(raw: str) -> str:
@@ -137,9 +137,13 @@ Offsets = Sequence[int]
 
 
 def _run(text: str, offsets: Offsets | None) -> tuple[str, Offsets | None]:
-    for is_needed, find in _PASSES:
-        if is_needed(text):
-            text, offsets = _apply(text, offsets, find(text))
+    for times, is_needed, find in _PASSES:
+        for _ in range(times):
+            before = text
+            if is_needed(text):
+                text, offsets = _apply(text, offsets, find(text))
+            if text == before:
+                break
     return text, offsets
 
 
@@ -255,18 +259,18 @@ def _has(*marks: str) -> Callable[[str], bool]:
     return lambda text: any(mark in text for mark in marks)
 
 
-# Entities first, so that escaped tags are seen; blanks last, since every pass leaves some.
-_PASSES: tuple[tuple[Callable[[str], bool], Callable[[str], Iterable[Edit]]], ...] = (
-    *(((_has("&")), _entity_edits),) * _MAX_NESTED_ENTITIES,
-    (_has("<!--"), _comment_edits),
-    (_has("<![CDATA["), _cdata_edits),
-    (_has("<"), _heading_edits),
-    (_has("<"), _tag_edits),
-    (lambda text: True, _character_edits),
-    (_has("\\", "$", "~", "--", "``"), latex.edits),
-    (_has("]("), _link_edits),
-    (_has("**"), _unmark(_BOLD, 2)),
-    (_has("*", "_"), _unmark(_EMPHASIS, 1)),
-    (lambda text: not unicodedata.is_normalized("NFC", text), _composing_edits),
-    (lambda text: True, _blank_edits),
+# How often at most, when, and what: entities first, so that escaped tags are seen; blanks last, since every pass leaves some.
+_PASSES: tuple[tuple[int, Callable[[str], bool], Callable[[str], Iterable[Edit]]], ...] = (
+    (_MAX_NESTED, _has("&"), _entity_edits),
+    (1, _has("<!--"), _comment_edits),
+    (1, _has("<![CDATA["), _cdata_edits),
+    (1, _has("<"), _heading_edits),
+    (1, _has("<"), _tag_edits),
+    (1, lambda text: True, _character_edits),
+    (_MAX_NESTED, _has("\\", "$", "~", "--", "``"), latex.edits),
+    (1, _has("]("), _link_edits),
+    (1, _has("**"), _unmark(_BOLD, 2)),
+    (1, _has("*", "_"), _unmark(_EMPHASIS, 1)),
+    (1, lambda text: not unicodedata.is_normalized("NFC", text), _composing_edits),
+    (1, lambda text: True, _blank_edits),
 )

@@ -30,7 +30,7 @@ _TOKEN = re.compile(
     r"https?://[^\s{}\\$]++|\\[A-Za-z]++\*?|\\[^A-Za-z]|[{}^_~]|(?<!-)-{2,3}(?!-)|``|''", re.DOTALL
 )
 _BLANK = re.compile(r"\s*")
-_SIMPLE = re.compile(r"\d+|[A-Za-z]+|\w|\\[A-Za-z]+|\\(?:text|math)[a-z]*\s?\{\w+\}")
+_SIMPLE = re.compile(r"\d+|[A-Za-z]+|[\w+*†′-]|\\[A-Za-z]+|\\(?:text|math)[a-z]*\s?\{\w+\}")
 _ONE_LETTER = re.compile(r"(?:\\math[a-z]+\s?\{)?(?:\w|\\[A-Za-z]+)\}?")
 _TWO_DIGITS = re.compile(r"\s*(\d)(\d)")
 _DEGREE = re.compile(r"\s*\[[^\[\]{}]{0,20}\]")
@@ -214,7 +214,7 @@ class _Pass:
     def _note(self, name: str, start: int, end: int) -> bool:
         braces = self._brace_after(end)
         if braces:
-            self._unwrap(start, braces, " (", ")")
+            self._unwrap(start, braces, *(("“", "”") if name == "mkbibquote" else (" (", ")")))
         return braces is not None
 
     def _drop(self, name: str, start: int, end: int) -> bool:
@@ -289,7 +289,7 @@ class _Pass:
             self._edit(start, following.end(), _composed(DOTLESS[following[0]], mark))
             self.resume = following.end()
             return True
-        if not self.in_math[start] and len(_composed(following[0], mark)) > 1:
+        if not self.in_math[start] and len(name) == 1 and len(_composed(following[0], mark)) > 1:
             return False
         self._edit(start, at, "")
         self._edit(following.end(), following.end(), mark)
@@ -383,7 +383,7 @@ _HANDLERS: dict[str, _Handler] = {
     **dict.fromkeys(SPACING, _Pass._space),
     **dict.fromkeys(("url", "path", "href"), _Pass._link),
     **dict.fromkeys(("textcolor", "colorbox"), _Pass._color),
-    **dict.fromkeys(("footnote", "thanks"), _Pass._note),
+    **dict.fromkeys(("footnote", "thanks", "mkbibquote"), _Pass._note),
     "sqrt": _Pass._root,
     "|": _Pass._norm,
 }

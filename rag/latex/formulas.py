@@ -10,8 +10,8 @@ _DOLLAR = re.compile(r"\\.|\$", re.DOTALL)
 _BRACKET_MATH = re.compile(r"\\([(\[\])])")
 _STRONG = re.compile(r"[\\^_{}]")
 _PRICE = re.compile(rf"\d[\d,.]*\s?(?:[A-Za-z]+)?\s(?!{FUNCTION_NAMES})[A-Za-z]{{2}}")
-_WORD = re.compile(rf"\b(?!{FUNCTION_NAMES})[A-Za-z]{{2,}}")
-_MACRO_BEFORE = re.compile(r"(?:\\[A-Za-z]+\s?|\\[^A-Za-z]|[\^_}])$")
+_WORD = re.compile(rf"\b(?!{FUNCTION_NAMES})[a-z]{{3,}}")
+_MACRO_BEFORE = re.compile(r"(?:\\[A-Za-z]+\s?|\\[^A-Za-z]|[\^_])$")
 _LONGEST_MACRO = 30
 
 Formula = tuple[int, int, int]
@@ -30,12 +30,15 @@ def unbrace(value: str) -> str:
     if "{" not in value:
         return value
     closing, in_math = closing_braces(value), mask(value, formulas(value))
-    dropped = set()
-    for start, end in closing.items():
+    dropped: set[int] = set()
+    kept_ends: set[int] = set()
+    for start in sorted(closing):
         before = value[max(0, start - _LONGEST_MACRO) : start]
-        argument = _MACRO_BEFORE.search(before)
-        if not (in_math[start] or argument or value.startswith("\\", start + 1)):
-            dropped |= {start, end}
+        argument = _MACRO_BEFORE.search(before) or start - 1 in kept_ends
+        if in_math[start] or argument:
+            kept_ends.add(closing[start])
+        elif not value.startswith("\\", start + 1):
+            dropped |= {start, closing[start]}
     return "".join(char for at, char in enumerate(value) if at not in dropped)
 
 
@@ -88,7 +91,7 @@ def _is_math(text: str, start: int, end: int, *, display: bool) -> bool:
         return True
     if inner[0].isspace() or text[end + 1 : end + 2].isdigit():
         return len(inner.strip()) == 1
-    return " " not in inner or len(_WORD.findall(inner)) < 2
+    return " " not in inner or not _WORD.search(inner)
 
 
 def _bracket_spans(text: str) -> Iterator[Formula]:

@@ -13,7 +13,7 @@ WRAPPERS = _names("""
     textbf textit emph textsc texttt textrm textsf textmd textup textsl textnormal underline uline
     mbox hbox text textsuperscript textsubscript mathrm mathbf mathit mathsf mathtt mathcal mathbb
     mathfrak mathscr mathnormal bm boldsymbol pmb operatorname ensuremath overline underbrace
-    overbrace mathop mathbin mathrel bfit
+    overbrace mathop mathbin mathrel bfit mkbibemph
 """)
 DECLARATIONS = _names("""
     em it bf sc tt rm sl sf itshape bfseries scshape ttfamily upshape slshape sffamily rmfamily
@@ -48,11 +48,11 @@ _OWN_SYMBOLS = {
     "epsilon": "ε", "varepsilon": "ε", "phi": "φ", "quad": " ", "qquad": " ", "ne": "≠",
     "deg": "°", "degree": "°", "ie": "i.e.", "eg": "e.g.", "etal": "et al.", "etc": "etc.",
     "wrt": "w.r.t.", "item": "•", "S": "§", "pounds": "£", "bullet": "•", "star": "*",
-    "ast": "*", "sim": "~", "mid": "|", "lbrace": "{", "rbrace": "}", "backslash": "\\",
+    "ast": "*", "sim": "∼", "mid": "|", "lbrace": "{", "rbrace": "}", "backslash": "\\",
     "newline": " ", "par": "\n\n", "textmu": "μ", "textbackslash": "\\", "TeX": "TeX",
     "LaTeX": "LaTeX", "ldots": "…", "dots": "…", "textendash": "–", "textemdash": "—",
     "textquotesingle": "'", "textasciitilde": "~", "colon": ":", "triangleq": "≜",
-    "coloneqq": ":=", "lVert": "‖", "rVert": "‖", "lvert": "|", "rvert": "|",
+    "coloneqq": ":=", "hyphen": "-", "lVert": "‖", "rVert": "‖", "lvert": "|", "rvert": "|",
 }  # fmt: skip
 
 
