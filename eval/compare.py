@@ -14,7 +14,7 @@ from .cases import Case
 from .measures import INFO, group_of, sort_key
 from .outcome import Outcome
 from .report.explain import explain
-from .report.markdown import number
+from .report.markdown import chance, number
 from .report.page import as_markup, render_page
 from .report.run import Run, load_run
 from .report.write import replace_file
@@ -22,6 +22,7 @@ from .stats import Difference, paired_difference
 from .summary import SET_MEASURES, SetMeasure, metric_names, values_by_case
 
 _PLOTTED = {"Verdict", "Retrieval", "Evidence", "Citations", "Answer", "Abstention"}
+_SURE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +68,16 @@ class Comparison:
         return [flip for flip in self.flips if flip.a == "passed"]
 
     def better(self, name: str) -> str:
-        """Return which run a measure favours, as far as its interval tells: A, B, or a dash."""
+        """Return which run a measure favours: A, B, or a dash.
+
+        A run is named only where the interval leaves out 0 and p is below 0.05.
+        """
         difference = self.differences[name]
         low, high = difference.low, difference.high
         way = INFO[name].better if name in INFO else "higher"
-        if low is None or high is None or low <= 0 <= high or way == "neither":
+        if low is None or high is None or low <= 0 <= high:
+            return "–"
+        if way == "neither" or difference.p is None or difference.p >= _SURE:
             return "–"
         return "B" if (low > 0) == (way == "higher") else "A"
 
@@ -147,7 +153,7 @@ def render_text(comparison: Comparison) -> str:
         span = "–" if d.low is None else f"{number(d.low)} to {number(d.high)}"
         lines.append(
             f"{name:28} {number(d.a):>8} {number(d.b):>8} {number(d.value):>8}  {span:>18} "
-            f"{number(d.p):>6}  {d.n} {'' if c.better(name) == '–' else c.better(name)}".rstrip()
+            f"{chance(d.p):>6}  {d.n} {'' if c.better(name) == '–' else c.better(name)}".rstrip()
         )
     for heading, flips in (("Gained in B", c.gained), ("Lost in B", c.lost)):
         lines += ["", f"{heading}: {len(flips)}", *map(_line, flips)]

@@ -28,6 +28,11 @@ def number(value: float | None) -> str:
     return f"{value:.3f}" if abs(value) < 100 else f"{value:,.0f}"
 
 
+def chance(p: float | None) -> str:
+    """Return a p-value with three decimals, a missing one as a dash."""
+    return "<0.001" if p is not None and p < 0.001 else number(p)
+
+
 def interval(measure: Measure) -> str:
     """Return the 95 % interval, or a dash."""
     if measure.low is None or measure.high is None:

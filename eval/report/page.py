@@ -14,7 +14,7 @@ from ..reply import Reply
 from ..summary import risk_points
 from .explain import explain
 from .gates import GateResult
-from .markdown import KIND_COLUMNS, kinds_of, number, verdict_counts
+from .markdown import KIND_COLUMNS, chance, kinds_of, number, verdict_counts
 from .run import Run
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ def _environment() -> "Environment":
     )
     environment.filters.update(
         number=number,
+        chance=chance,
         group=group_of,
         about=lambda name: INFO[name].about if name in INFO else "",
     )
