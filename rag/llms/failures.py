@@ -120,10 +120,8 @@ def _refused(status: int, explanation: str, provider: Provider) -> ProviderError
 def _root(exc: BaseException) -> BaseException:
     """Return the first cause: the client libraries wrap httpx's own errors."""
     seen = exc
-    while seen.__cause__ is not None:
+    while seen.__cause__ is not None and not isinstance(seen, httpx.TransportError):
         seen = seen.__cause__
-        if isinstance(seen, httpx.TransportError):
-            break
     return seen
 
 

@@ -10,7 +10,7 @@ from pydantic import PrivateAttr
 from ..errors import SettingsError
 from ..settings import Settings
 from .provider import Provider, parse_address, shown_address, url_secrets
-from .wire import client_options, follow
+from .wire import client_options, event_hooks
 
 DEFAULT_URL = "http://127.0.0.1:11434"
 
@@ -61,7 +61,7 @@ def build(argument: str, settings: Settings) -> OllamaServer:
     options = client_options(url, settings.llm_timeout_s, key=key)
     return OllamaServer(
         provider,
-        client=Client(host=url, **options, event_hooks={"request": [follow]}),
+        client=Client(host=url, **options, event_hooks=event_hooks()),
         async_client=AsyncClient(host=url, **options),
         # Named here, because the model's own longest context may not fit into memory.
         context_window=settings.llm_context,

@@ -13,7 +13,7 @@ from pydantic import PrivateAttr
 from ..errors import SettingsError
 from ..settings import Settings
 from .provider import Provider, parse_address, shown_address, url_secrets
-from .wire import client_options, follow
+from .wire import client_options, event_hooks
 
 _NO_KEY = "none"  # the client library insists on one; a real key travels in the request only
 
@@ -53,7 +53,7 @@ class OpenAICompatible(OpenAILike):  # type: ignore[misc]  # the base ships no t
         if self._client is None:
             url, key = self._where()
             options = client_options(url, self._provider.timeout_s, key=key)
-            http = httpx.Client(**options, event_hooks={"request": [follow]})
+            http = httpx.Client(**options, event_hooks=event_hooks())
             self._client = OpenAI(api_key=_NO_KEY, base_url=url, max_retries=0, http_client=http)
         return self._client
 

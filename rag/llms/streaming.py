@@ -177,6 +177,7 @@ class _Feed:
         except Exception as exc:
             self._put(self._translated(exc))
         finally:
+            self._call.end()
             self._leave_turn()
 
     def _wait_for_turn(self) -> None:

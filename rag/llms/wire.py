@@ -2,7 +2,7 @@
 
 import socket
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import Any, TypedDict
 
@@ -23,6 +23,7 @@ class Call:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
+        self._responses: list[httpx.Response] = []
         self.is_cut = False
 
     def cut(self) -> None:
@@ -38,6 +39,17 @@ class Call:
                 self._socket = info["return_value"].get_extra_info("socket")
                 if self.is_cut:
                     self._shut_down()
+
+    def keep(self, response: httpx.Response) -> None:
+        """Take note of a response, to be closed at the end."""
+        self._responses.append(response)
+
+    def end(self) -> None:
+        """Close what the client libraries left open; for the reading thread only."""
+        while self._responses:
+            self._responses.pop().close()
+        with self._lock:
+            self._socket = None
 
     def _shut_down(self) -> None:
         if self._socket is None:
@@ -92,8 +104,18 @@ def client_options(url: str, timeout_s: float, *, key: str | None) -> ClientOpti
     )
 
 
-def follow(request: httpx.Request) -> None:
-    """Tie a request to the Call of this thread (an event hook of httpx)."""
+def event_hooks() -> dict[str, list[Callable[..., None]]]:
+    """Return the hooks by which httpx.Client ties its requests to the Call of the thread."""
+    return {"request": [_watch], "response": [_keep]}
+
+
+def _watch(request: httpx.Request) -> None:
     call = current_call.get()
     if call is not None:
         request.extensions["trace"] = call.watch
+
+
+def _keep(response: httpx.Response) -> None:
+    call = current_call.get()
+    if call is not None:
+        call.keep(response)
