@@ -1,20 +1,15 @@
 """Which papers a case calls relevant, and which papers of a library these are."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from rag.identity import normalise_arxiv, normalise_doi
 from rag.schema import Paper
 
 from .metrics.normal import letters
-
-_ARXIV = re.compile(
-    r"(?:arxiv:|https?://arxiv\.org/(?:abs|pdf)/)?(\d{4}\.\d{4,5})(?:v\d+)?(?:\.pdf)?"
-)
-_DOI = re.compile(r"(?:doi:\s*|https?://(?:dx\.)?doi\.org/)?(10\.\d{4,9}/\S+)")
 
 
 class Label(BaseModel):
@@ -131,36 +126,26 @@ class PaperIndex:
 
 def _keys_of_label(label: Label) -> set[tuple[str, str]]:
     """Return what identifies the labelled paper, as (sort, value)."""
-    keys = {
-        ("doi", _doi(label.doi or label.text)),
-        ("arxiv", _arxiv(label.arxiv_id or label.text)),
+    keys: set[tuple[str, str | None]] = {
+        ("doi", normalise_doi(label.doi or label.text)),
+        ("arxiv", normalise_arxiv(label.arxiv_id or label.text)),
         ("id", label.paper_id or label.text),
     }
     if label.title or label.text:
         keys.add(("title", letters(label.title or label.text)))
     elif label.doc_id:  # a record's number is no identity across files: only where it stands alone
         keys.add(("doc", label.doc_id))
-    return {key for key in keys if key[1]}
+    return {(sort, value) for sort, value in keys if value}
 
 
 def _keys_of_paper(paper: Paper) -> set[tuple[str, str]]:
-    keys = {
-        ("doi", _doi(paper.doi or "")),
-        ("arxiv", _arxiv(paper.arxiv_id or "")),
+    keys: set[tuple[str, str | None]] = {
+        ("doi", normalise_doi(paper.doi or "")),
+        ("arxiv", normalise_arxiv(paper.arxiv_id or "")),
         ("id", paper.id),
         ("title", letters(paper.title)),
         ("doc", paper.source.key or ""),
     }
     own = (paper.extra[name] for name in ("id", "_id", "doc_id") if name in paper.extra)
     keys |= {("doc", str(value)) for value in own}
-    return {key for key in keys if key[1]}
-
-
-def _doi(text: str) -> str:
-    match = _DOI.fullmatch(text.strip().casefold())
-    return match[1].rstrip(".,;") if match else ""
-
-
-def _arxiv(text: str) -> str:
-    match = _ARXIV.fullmatch(text.strip().casefold())
-    return match[1] if match else ""
+    return {(sort, value) for sort, value in keys if value}

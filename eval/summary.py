@@ -151,7 +151,7 @@ def _columns(function: Callable[[Floats, Floats], float | None]) -> Statistic:
 
 
 def _at_percent(percent: float) -> Statistic:
-    return lambda rows: m.percentile(rows[:, 0].tolist(), percent)
+    return lambda rows: m.percentile(rows[:, 0], percent)
 
 
 SET_MEASURES: Mapping[str, SetMeasure] = {
