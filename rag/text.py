@@ -259,7 +259,8 @@ def _has(*marks: str) -> Callable[[str], bool]:
     return lambda text: any(mark in text for mark in marks)
 
 
-# How often at most, when, and what: entities first, so that escaped tags are seen; blanks last, since every pass leaves some.
+# How often at most, when, and what. Entities come first, so that escaped tags are seen; blanks
+# last, since every pass leaves some.
 _PASSES: tuple[tuple[int, Callable[[str], bool], Callable[[str], Iterable[Edit]]], ...] = (
     (_MAX_NESTED, _has("&"), _entity_edits),
     (1, _has("<!--"), _comment_edits),

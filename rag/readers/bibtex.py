@@ -6,11 +6,12 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from heapq import merge
 from typing import TYPE_CHECKING
 
 from ..errors import RecordError
 from ..latex import unbrace
-from ..schema import BadRecord, Note, Source
+from ..schema import BadRecord, Note, Paper, Source
 from .records import to_paper
 from .source import LARGEST_WHOLE, LONGEST_LINE, Item, Reader, SourceFile, too_large
 
@@ -22,10 +23,11 @@ _PIECE = re.compile(r'\s*([^\s#{}"]+|\{|"|#)')
 _MARKS_IN_QUOTES = re.compile(r'\\.|[{}"]', re.DOTALL)
 _AUTHOR_MARK = re.compile(r"\\.|[{}]|\s(?=and\s)", re.DOTALL | re.IGNORECASE)
 _ESCAPED = re.compile(r"\{\\([$_^{}])\}|\\backslash(?=[A-Za-z|,;])|\{\\(?:text)?backslash\}")
-_ESCAPED_ENTITY = re.compile(r"\\&(?=#?[A-Za-z0-9]{2,10};)")
+_ESCAPED_ENTITY = re.compile(r"(?:\{\\&\}|\\&)(?=#?[A-Za-z0-9]{2,10};)")
 _NOT_INHERITED = frozenset(
     ("title", "abstract", "doi", "url", "crossref", "author", "xdata", "ids")
 )
+_REPEATABLE = {"author": " and ", "keywords": "; "}  # other fields count once
 _ARCHIVES = frozenset(("arxiv", ""))
 
 # The first field that an entry has gives the paper's field.
@@ -59,9 +61,8 @@ def _records(file: SourceFile) -> Iterator[Item]:
             entries.append(inner)
         elif isinstance(inner, Failed):
             failed.append(inner)
-    yield from _of_entries(file, entries, strings, problems)
-    for bad in failed:
-        yield BadRecord(file.name, _line(bad), _why(bad.error))
+    bad = (BadRecord(file.name, _line(block), _why(block.error)) for block in failed)
+    yield from merge(_of_entries(file, entries, strings, problems), bad, key=_place)
     yield from _clashes(file, entries)
 
 
@@ -104,6 +105,10 @@ def _split(text: str) -> "list[Block]":
         return list(Splitter(text).split().blocks)
 
 
+def _place(item: Item) -> int:
+    return (item.source.line if isinstance(item, Paper) else item.line) or 0
+
+
 def _line(block: "Block") -> int:
     return (block.start_line or 0) + 1
 
@@ -138,7 +143,10 @@ def _of_entries(
 def _fields_of(entry: "Entry", strings: Mapping[str, str]) -> dict[str, str]:
     fields: dict[str, str] = {}
     for field in entry.fields:
-        fields.setdefault(field.key.lower(), _value(str(field.value), strings))
+        name, value = field.key.lower(), _value(str(field.value), strings)
+        if name in fields and name in _REPEATABLE:
+            fields[name] += _REPEATABLE[name] + value
+        fields.setdefault(name, value)
     return fields
 
 
@@ -180,8 +188,6 @@ def _with_parent(fields: dict[str, str], by_key: Mapping[str, dict[str, str]]) -
 def _named(fields: dict[str, str]) -> dict[str, object]:
     left = dict(fields)
     named: dict[str, object] = {"authors": _people(left.pop("author", ""))}
-    if not named["authors"] and "editor" in left:
-        left["editor"] = " and ".join(_people(left["editor"]))
     for name, sources in _SOURCES.items():
         source = next((s for s in sources if left.get(s, "").strip()), None)
         if source:
@@ -192,7 +198,7 @@ def _named(fields: dict[str, str]) -> dict[str, object]:
     return {f"bibtex_{k}" if k in named else k: _readable(v) for k, v in left.items()} | named
 
 
-def _people(text: str) -> list[str]:
+def _people(text: str) -> list[str | dict[str, str]]:
     """Split at each "and" that stands outside braces; a name in braces is kept whole."""
     people: list[str] = []
     depth, last = 0, 0
@@ -207,9 +213,10 @@ def _people(text: str) -> list[str]:
     return [_person(person.strip()) for person in people if person.strip()]
 
 
-def _person(name: str) -> str:
+def _person(name: str) -> str | dict[str, str]:
+    """Return a name, or an organisation, whose comma parts no first name from a last."""
     if name.startswith("{") and _end_of(name, 1, "}") == len(name) - 1:
-        return name[1:-1].replace(",", "‚")  # an organisation: its comma parts no names
+        return {"name": _readable(name[1:-1])}
     return _readable(name)
 
 
@@ -217,7 +224,7 @@ def _readable(text: str) -> str:
     """Undo the braces of BibTeX and the escapes with which some programs export a formula."""
     if r"{\$}" in text or r"{\_}" in text:
         text = _ESCAPED.sub(lambda match: match[1] or "\\", text)
-    if r"\&" in text:
+    if "\\&" in text:
         text = _ESCAPED_ENTITY.sub("&", text)
     return unbrace(text)
 

@@ -14,6 +14,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_SOME, _HARDLY, _NEARLY_ALL = 0.1, 0.01, 0.95  # shares of zero bytes; of readable characters
 _CLOSE = 0.02  # difference of two guesses' disorder that decides nothing
 _CODE_PAGES = [  # the likeliest first
     "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "koi8_r",
@@ -69,14 +70,20 @@ def _known(encoding: str) -> str:
 
 
 def _wide_without_mark(head: bytes) -> str | None:
-    """Tell UTF-16 without a mark: every second byte of plain letters is zero."""
+    """Tell UTF-16 without a mark: the first bytes of blanks and plain letters are zero."""
     half = len(head) // 2
     if half < 2:
         return None
     even, odd = head[0 : half * 2 : 2].count(0), head[1 : half * 2 : 2].count(0)
-    if odd > half * 0.7 and even < half * 0.05:
-        return "utf-16-le"
-    return "utf-16-be" if even > half * 0.7 and odd < half * 0.05 else None
+    if odd > half * _SOME and even < half * _HARDLY:
+        name = "utf-16-le"
+    elif even > half * _SOME and odd < half * _HARDLY:
+        name = "utf-16-be"
+    else:
+        return None
+    text = head[: half * 2].decode(name, "replace")
+    readable = sum(char.isprintable() or char.isspace() for char in text)
+    return name if readable > half * _NEARLY_ALL else None
 
 
 def _first_foreign_bytes(chunks: Iterator[bytes]) -> bytes | None:
@@ -99,7 +106,7 @@ def _first_foreign_bytes(chunks: Iterator[bytes]) -> bytes | None:
 def _is_mostly_utf8(sample: bytes) -> bool:
     decoded = sample.decode("utf-8", "surrogateescape")
     foreign = sum("\udc80" <= char <= "\udcff" for char in decoded)
-    return sum(not char.isascii() for char in decoded) - foreign > foreign
+    return sum(not char.isascii() for char in decoded) - foreign >= foreign
 
 
 def _guess(path: Path, sample: bytes) -> tuple[str, str]:

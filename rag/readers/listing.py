@@ -77,7 +77,7 @@ def _blocks(file: SourceFile) -> Iterator[_Block]:
 def _too_long(size: int) -> str | None:
     if size <= LONGEST_LINE:
         return None
-    return "The text has no blank line for 10 MB. One paragraph an abstract was expected."
+    return "the text has no blank line for 10 MB. One paragraph an abstract was expected."
 
 
 def _is_abstract(text: str) -> bool:

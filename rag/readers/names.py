@@ -24,7 +24,7 @@ def split_authors(value: object) -> tuple[tuple[str, ...], bool]:
     """
     parts = _parts(value)
     more, names = False, []
-    for part in parts:
+    for part, is_whole in parts:
         name = " ".join(clean(part).split()).strip(" ,;")
         if name.lower() in _OTHER_WORDS:
             more = True
@@ -32,7 +32,7 @@ def split_authors(value: object) -> tuple[tuple[str, ...], bool]:
         kept = _OTHERS.sub("", name)
         more |= kept != name
         if kept:
-            names.append(in_reading_order(kept))
+            names.append(kept if is_whole else in_reading_order(kept))
     return tuple(names), more
 
 
@@ -46,9 +46,10 @@ def in_reading_order(name: str) -> str:
     return name
 
 
-def _parts(value: object) -> list[str]:
+def _parts(value: object) -> list[tuple[str, bool]]:
+    """Return each name, and whether it is in reading order already."""
     if isinstance(value, str):
-        return _split_line(value)
+        return [(part, False) for part in _split_line(value)]
     if isinstance(value, Mapping):
         return [_of_object(value)]
     if isinstance(value, Sequence) and not isinstance(value, bytes):
@@ -56,16 +57,16 @@ def _parts(value: object) -> list[str]:
     return []
 
 
-def _of_object(item: object) -> str:
+def _of_object(item: object) -> tuple[str, bool]:
     if isinstance(item, str):
-        return item
+        return item, False
     if not isinstance(item, Mapping):
-        return ""
+        return "", False
     lowered = {str(name).lower(): text for name, text in item.items() if isinstance(text, str)}
     first = lowered.get("given") or lowered.get("first") or lowered.get("first_name") or ""
     last = lowered.get("family") or lowered.get("last") or lowered.get("last_name") or ""
     whole = lowered.get("name") or lowered.get("literal") or lowered.get("full_name")
-    return whole or f"{first} {last}".strip()
+    return whole or f"{first} {last}".strip(), True
 
 
 def _split_line(line: str) -> list[str]:

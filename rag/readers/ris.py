@@ -81,7 +81,7 @@ def _take(record: _Record, line: Line, tag: str | None, value: str) -> None:
     record.size += len(line.text)
     record.problem = record.problem or line.problem
     if record.size > LONGEST_LINE:
-        record.problem = "The record is longer than 10 MB. An ER line was expected before."
+        record.problem = "the record is longer than 10 MB. An ER line was expected before."
         record.values.clear()
     elif tag:
         record.add(tag, value)

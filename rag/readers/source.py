@@ -183,7 +183,7 @@ def _decompressed(path: Path, file: io.BufferedReader) -> Iterator[bytes]:
     with gzip.GzipFile(fileobj=file) as inner:
         while True:
             try:
-                chunk = inner.read(CHUNK)
+                chunk = inner.read1(CHUNK)
             except (EOFError, zlib.error, gzip.BadGzipFile) as exc:
                 raise _Damaged(
                     f"{str(path)!r} is damaged: it cannot be decompressed to its end. What came "
@@ -194,8 +194,8 @@ def _decompressed(path: Path, file: io.BufferedReader) -> Iterator[bytes]:
             total += len(chunk)
             if total > most:
                 raise RecordError(
-                    f"{str(path)!r} decompresses to more than {most // 1024**2} MB, "
-                    f"{_EXPANSION} times its size, which no real file of papers does. Decompress it yourself to add it."
+                    f"{str(path)!r} decompresses to more than {most // 1024**2} MB, {_EXPANSION} "
+                    "times its size, as no file of papers does. Decompress it yourself to add it."
                 )
             yield chunk
 
@@ -258,7 +258,7 @@ def _decoded(number: int, offset: int, raw: bytes | None, encoding: str) -> Line
     if raw is None:
         limit = LONGEST_LINE // 1024**2
         return Line(
-            number, "", f"The line is longer than {limit} MB. One record a line was expected."
+            number, "", f"the line is longer than {limit} MB. One record a line was expected."
         )
     try:
         text = raw.decode(encoding)
