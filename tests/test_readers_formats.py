@@ -73,6 +73,23 @@ def test_an_empty_ris_record_is_a_bad_record(tmp_path):
     assert bad[0].reason.startswith("'title' and 'abstract' are missing or empty")
 
 
+def test_a_damaged_byte_loses_one_ris_record(tmp_path):
+    records = [f"TY  - JOUR\nTI  - Größe {n}\nER  - \n".encode() for n in range(3)]
+    path = tmp_path / "a.ris"
+    path.write_bytes(records[0] + records[1].replace(b" 1", b" \xff") + records[2])
+    papers, bad, _ = parted(read_papers(path))
+    assert [paper.title for paper in papers] == ["Größe 0", "Größe 2"]
+    assert (bad[0].line, "byte 0xFF" in bad[0].reason) == (4, True)
+
+
+def test_a_ris_record_without_end_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr("rag.readers.ris.LONGEST_LINE", 1000)
+    text = "TY  - JOUR\nTI  - A\n" + "more words\n" * 200 + "ER  - \nTY  - JOUR\nTI  - B\nER  - \n"
+    papers, bad, _ = from_text(tmp_path, "a.ris", text)
+    assert [paper.title for paper in papers] == ["B"]
+    assert bad[0].reason.startswith("the record is longer than")
+
+
 def test_ris_tags_with_single_blanks_are_understood(tmp_path):
     papers, _, _ = from_text(tmp_path, "a.ris", "TY - JOUR\nTI - A\nAB - b - c\nER -\n")
     assert (papers[0].title, papers[0].abstract) == ("A", "b - c")

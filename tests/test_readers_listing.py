@@ -66,6 +66,22 @@ def test_too_many_lines_before_an_abstract_are_a_bad_record(tmp_path):
     assert "3 lines stand before this abstract" in items[1].reason
 
 
+def test_a_damaged_byte_loses_one_abstract(tmp_path):
+    page = f"Suche\n\nA. Größer, B. Author\n\n{LONG}\n\nC. Author, D. Author\n\n{LONG} \xff.\n"
+    path = tmp_path / "page.txt"
+    path.write_bytes(page.encode().replace("\xff".encode(), b"\xff"))
+    items = list(read_papers(path, format="listing"))
+    assert [type(item) for item in items] == [Paper, BadRecord]
+    assert "byte 0xFF" in items[1].reason
+
+
+def test_an_abstract_without_blank_lines_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr("rag.readers.listing.LONGEST_LINE", 1000)
+    items = listing(tmp_path, "Search\n\nA. Author, B. Author\n\n" + f"{LONG}\n" * 50)
+    assert [type(item) for item in items] == [BadRecord]
+    assert "no blank line for 10 MB" in items[0].reason
+
+
 def test_lines_without_an_abstract_at_the_end_are_noted(tmp_path):
     items = listing(tmp_path, f"Search\n\nA. Author, B. Author\n\n{LONG}\n\nTheory\n\nC. Author\n")
     assert isinstance(items[-1], Note)

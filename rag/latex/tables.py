@@ -62,7 +62,10 @@ def symbol(name: str) -> str | None:
     if name in _OWN_SYMBOLS:
         return _OWN_SYMBOLS[name]
     found = getattr(_symbol_table().get_macro_spec(name), "simplify_repl", None)
-    return found if isinstance(found, str) and found and "%" not in found else None
+    if not isinstance(found, str):
+        return None
+    is_name = found.replace(" ", "").isalpha()  # "log", "lim sup"; no "%s", "<cit.>", no date
+    return found if len(found) == 1 or is_name else None
 
 
 @lru_cache(maxsize=1)
