@@ -170,8 +170,14 @@ def type_of(paper: Paper) -> str:
 def detail(extra: Mapping[str, object], *names: str) -> str:
     """Return the first of some fields that holds a short text or a number."""
     values = [extra.get(name) for name in names]
-    texts = [str(v) for v in values if type(v) is int and abs(v) < LARGEST_NUMBER or type(v) is str]
-    return next((text for text in map(line, texts) if 0 < len(text) <= LONGEST_DETAIL), "")
+    texts = [line(str(value)) for value in values if _is_short(value)]
+    return next((text for text in texts if text), "")
+
+
+def _is_short(value: object) -> bool:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return abs(value) < LARGEST_NUMBER
+    return isinstance(value, str) and len(value) <= LONGEST_DETAIL
 
 
 def pages(extra: Mapping[str, object]) -> tuple[str, str]:

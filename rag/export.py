@@ -102,10 +102,15 @@ def _fields(paper: Paper) -> Iterator[tuple[str, str]]:
         "eprint": encoded(paper.arxiv_id or ""),
         "archiveprefix": "arXiv" if paper.arxiv_id else "",
         "url": address_of(paper),
-        "keywords": ", ".join(_latex(word) for word in paper.keywords),
+        "keywords": _latex(_listed(paper.keywords)),
         "abstract": _latex(paper.abstract),
     }
     yield from ((name, text) for name, text in fields.items() if text)
+
+
+def _listed(keywords: Sequence[str]) -> str:
+    """Join keywords by commas, or by semicolons where one of them has a comma."""
+    return ("; " if any("," in word for word in keywords) else ", ").join(map(line, keywords))
 
 
 def _latex(text: str) -> str:
@@ -138,8 +143,9 @@ def _bibtex_authors(paper: Paper) -> str:
 def _bibtex_author(author: str) -> str:
     name = part_name(author)
     if not name.given:
-        group = " " in name.family or name.family.lower() in _GROUPS
-        return f"{{{_latex(name.family.replace('‚', ','))}}}" if group else _latex(name.family)
+        whole = name.family.replace("‚", ",")
+        is_word = not re.search(r"[\s,]", whole) and whole.lower() not in ("and", "others")
+        return _latex(whole) if is_word else f"{{{_latex(whole)}}}"
     if name.suffix:
         return _latex(f"{name.family}, {name.suffix}, {name.given}")
     return _latex(author)
@@ -212,7 +218,7 @@ def _csl_item(key: str, paper: Paper) -> dict[str, object]:
         "number": f"arXiv:{arxiv}" if arxiv else "",
         "DOI": line(paper.doi or ""),
         "URL": address_of(paper),
-        "keyword": ", ".join(map(line, paper.keywords)),
+        "keyword": _listed(paper.keywords),
         "abstract": line(paper.abstract),
     }
     return {name: value for name, value in item.items() if value}

@@ -1,4 +1,4 @@
-"""What the terminal shows: answers, papers and reports → text. Pure; ``as_json`` is for machines."""
+"""What the terminal shows: answers, papers, reports → text. Pure. For machines: ``as_json``."""
 
 import textwrap
 from collections.abc import Sequence
