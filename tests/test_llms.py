@@ -68,6 +68,13 @@ def test_b09_braces_reach_the_model_unchanged(kind, serve):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_half_a_surrogate_does_not_break_the_request(kind, serve):
+    server = serve(pieces=REPLY[kind]("ok"))
+    assert list(ask(kind, server.url, "a \ud800 b")) == ["ok"]
+    assert server.requests[0]["messages"][-1]["content"] == "a ? b"
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_answers_are_repeatable_and_of_limited_length(kind, serve):
     server = serve(pieces=REPLY[kind]("ok"))
     list(ask(kind, server.url, llm_max_tokens=77))

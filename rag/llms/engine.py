@@ -58,6 +58,7 @@ class Engine:
         """
         with self._starting:
             if self._process is None or self._process.poll() is not None:
+                self.close()
                 check_file(self.options.path)
                 self._address = self._launch()
             return self._address
@@ -157,9 +158,10 @@ class Engine:
     def _complaint(self) -> str:
         """Return llama.cpp's own reason, in brackets, if its log holds one."""
         for line in self._log:
-            _, found, reason = line.partition("error loading model: ")
-            if found:
-                return f" ({reason[:200]})"
+            for mark in ("error loading model: ", "ModuleNotFoundError: "):
+                _, found, reason = line.partition(mark)
+                if found:
+                    return f" ({reason[:200]})"
         return ""
 
 

@@ -228,6 +228,7 @@ def _ask(llm: "LLM", system: str, user: str) -> Iterator[Any]:
     """Yield LlamaIndex's responses; a model without a chat interface gets one plain text."""
     from llama_index.core.base.llms.types import ChatMessage, MessageRole
 
+    system, user = _sendable(system), _sendable(user)
     if not llm.metadata.is_chat_model:
         prompt = f"{system}\n\n{user}" if system else user
         yield from llm.stream_complete(prompt, formatted=True)
@@ -236,6 +237,11 @@ def _ask(llm: "LLM", system: str, user: str) -> Iterator[Any]:
     if system:
         messages.insert(0, ChatMessage(role=MessageRole.SYSTEM, content=system))
     yield from llm.stream_chat(messages)
+
+
+def _sendable(text: str) -> str:
+    """Replace half surrogates, which no request can carry."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _provider_of(llm: "LLM") -> Provider:
