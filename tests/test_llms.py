@@ -1,6 +1,8 @@
 """Contracts of the model providers, kept against loopback servers that answer badly."""
 
+import asyncio
 import gc
+import json
 import logging
 import threading
 import time
@@ -11,7 +13,7 @@ from llama_index.core.base.llms.types import ChatMessage
 from rag.errors import ProviderError, RagError, SettingsError
 from rag.llms import build, check, describe, hub
 from rag.llms.provider import is_loopback, shown_address
-from rag.llms.streaming import MAX_CHARS, neutralise, stream_text
+from rag.llms.streaming import MAX_CHARS, first_sign, neutralise, stream_text
 from rag.settings import load_settings
 from rag.testing import ScriptedLLM
 from tests.servers import (
@@ -117,6 +119,25 @@ def test_the_whole_llama_index_interface_works_too(serve):
     server = serve(pieces=openai_reply("a", "b"))
     llm = build(settings_for("openai", server.url))
     assert [r.delta for r in llm.stream_chat([ChatMessage(content="x")])][:2] == ["a", "b"]
+
+
+def test_the_asynchronous_interface_uses_the_key_too(serve):
+    message = {"role": "assistant", "content": "yes"}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    reply = {"id": "1", "object": "chat.completion", "created": 1, "model": "m"}
+    server = serve(body=json.dumps(reply | {"choices": [choice]}))
+    llm = build(settings_for("openai", server.url))
+    assert asyncio.run(llm.achat([ChatMessage(content="x")])).message.content == "yes"
+    assert server.headers[0]["Authorization"] == f"Bearer {KEY}"
+
+
+def test_checking_a_model_that_sends_nothing_fails():
+    class Mute(ScriptedLLM):
+        def stream_complete(self, prompt, formatted=False, **kwargs):
+            return iter(())
+
+    with pytest.raises(ProviderError, match="'scripted' sent nothing"):
+        first_sign(Mute(replies=["x"]))
 
 
 # --- what a bad server means --------------------------------------------------------------------
