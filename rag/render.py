@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from .as_json import answer_json, paper_json, ranked_json, report_json, status_json
 from .citations import render
-from .schema import Answer, BadRecord, Citation, ImportReport, Paper, RankedPaper, Statement, Status
+from .schema import Answer, BadRecord, Citation, ImportReport, Paper, RankedPaper, Status
 from .text import one_line
 
 __all__ = [
@@ -41,9 +41,9 @@ _UNSEEN = (
     *range(0xD800, 0xE000),
 )
 _HARMLESS = _VISIBLE | {0x7F: 0x2421} | dict.fromkeys(_UNSEEN, 0xFFFD)
-_FLAGS = {
-    "weak": "(only in part supported by its source)",
-    "unsupported": "(not supported by its source)",
+_DOUBTS = {
+    "weak": "Only in part supported by its source",
+    "unsupported": "Not supported by its source",
 }
 
 
@@ -76,7 +76,7 @@ def answer_text(answer: Answer, *, width: int = WIDTH) -> str:
         and notes. No line break at the end.
     """
     is_quoted = _is_quoted(answer)
-    said = _quoted(answer, width) if is_quoted else _filled(_written(answer), width)
+    said = _quoted(answer, width) if is_quoted else _filled(answer.text, width)
     return "\n\n".join(block for block in (said, sources_text(answer, width=width)) if block)
 
 
@@ -111,36 +111,18 @@ def _quoted(answer: Answer, width: int) -> str:
         "\n".join(
             [
                 _filled(render([statement]), width),
-                *(_source_line(by_marker[marker].paper, width) for marker in statement.citations),
+                *_source_lines([by_marker[marker] for marker in statement.citations], width),
             ]
         )
         for statement in answer.statements
     )
 
 
-def _source_line(paper: Paper, width: int) -> str:
-    return _filled(f"— {_reference(paper)}", width, first="    ", rest="      ")
-
-
-def _written(answer: Answer) -> str:
-    """Join statements as ``render`` does, with a word on those that rest on nothing."""
-    if not answer.statements:
-        return answer.text
-    text = ""
-    was_item = False
-    for statement in answer.statements:
-        is_item = statement.text.startswith("- ")
-        gap = "\n" if is_item or was_item else " "
-        text += (gap if text else "") + _flagged(statement)
-        was_item = is_item
-    return text
-
-
-def _flagged(statement: Statement) -> str:
-    flag = _FLAGS.get(statement.support, "")
-    if not statement.citations:
-        flag = "(no source)"
-    return f"{render([statement])} {flag}".rstrip()
+def _source_lines(citations: Sequence[Citation], width: int) -> list[str]:
+    """Name the sources of a quoted sentence, with numbers where several papers say the same."""
+    marks = [f"[{citation.marker}] " if len(citations) > 1 else "" for citation in citations]
+    texts = [f"— {m}{_reference(c.paper)}" for m, c in zip(marks, citations, strict=True)]
+    return [_filled(text, width, first="    ", rest="      ") for text in texts]
 
 
 def _sources(answer: Answer, width: int) -> str:
@@ -195,13 +177,27 @@ def _notes(answer: Answer, width: int) -> str:
     notes = list(answer.notes)
     if answer.searched and answer.searched.split() != answer.question.split():
         notes.append(f"Searched for: {answer.searched}")
-    if answer.llm and any(s.support == "unchecked" for s in answer.statements):
-        notes.append(f"Written by {answer.llm}. Nothing has compared it with the quotes yet.")
+    notes += _doubts(answer)
     if answer.invented:
         notes.append(_invented(answer.invented))
     if answer.error:
         notes.append(f"The answer is incomplete: {answer.error}")
     return "\n".join(_filled(f"Note: {note}", width, rest="  ") for note in notes)
+
+
+def _doubts(answer: Answer) -> list[str]:
+    """Say what a language model wrote that nothing, or too little, stands behind."""
+    said = answer.statements
+    if answer.llm and said and not any(one.citations for one in said):
+        return ["No source stands behind this answer; do not rely on it."]
+    doubts = []
+    for one in said:
+        doubt = _DOUBTS.get(one.support) if one.citations else "No source stands behind"
+        if doubt:
+            doubts.append(f"{doubt}: “{one_line(one.text, LONGEST_LINE)}”")
+    if any(one.support == "unchecked" and one.citations for one in said):
+        doubts.append(f"Written by {answer.llm}. Nothing has compared it with the quotes yet.")
+    return doubts
 
 
 def _invented(markers: Sequence[int]) -> str:
