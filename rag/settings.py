@@ -112,6 +112,14 @@ def load_settings(**flags: Any) -> Settings:
         raise SettingsError(_explain(exc)) from exc
 
 
+def rows(settings: Settings) -> list[tuple[str, str, str]]:
+    """Return (name, value, description) of every setting; secrets are masked."""
+    return [
+        (name, str(getattr(settings, name)), field.description or "")
+        for name, field in Settings.model_fields.items()
+    ]
+
+
 def _explain(exc: ValidationError) -> str:
     """Say what is wrong with the first bad setting, without repeating its value if it is secret."""
     first = exc.errors(include_url=False)[0]

@@ -1,0 +1,5 @@
+"""``python -m rag`` is the same program as ``citewell``."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,96 @@
+"""The command line: parse, call, print. Nothing heavy is imported before a command needs it."""
+
+import logging
+import os
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import click
+
+from . import __version__
+from .commands import asking, care, keeping
+from .errors import RagError
+
+QUIET = {  # set before any library loads, so that nothing calls out
+    "ANONYMIZED_TELEMETRY": "False",
+    "GRADIO_ANALYTICS_ENABLED": "False",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+INTERRUPTED = 130
+
+
+class Commands(click.Group):
+    """Our commands, and those that other parts register in the group ``citewell.commands``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return sorted({*super().list_commands(ctx), *_registered()})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return one command; a registered one is imported only now."""
+        own = super().get_command(ctx, cmd_name)
+        if own is not None or cmd_name not in _registered():
+            return own
+        found: click.Command = _registered()[cmd_name].load()
+        return found
+
+
+def _registered() -> dict[str, Any]:
+    return {point.name: point for point in entry_points(group="citewell.commands")}
+
+
+def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        click.echo(f"citewell {__version__} from {Path(__file__).parent}")
+        ctx.exit()
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version,
+    help="Print the version and where it runs from.",
+)  # fmt: skip
+@click.option("-v", "--verbose", is_flag=True, help="Show what happens inside, on stderr.")
+def cli(verbose: bool) -> None:
+    """Answer questions about a pile of paper abstracts, each sentence bound to its source.
+
+    \b
+    Start here:
+      citewell ask --sample "How does 4D3R refine camera poses?"
+      citewell add papers.bib
+      citewell ask "Which papers use diffusion models?"
+    """
+    logging.basicConfig(level=logging.DEBUG if verbose else logging.ERROR, stream=sys.stderr)
+
+
+for _module in (keeping, asking, care):
+    for _command in _module.COMMANDS:
+        cli.add_command(_command)
+
+
+def main() -> None:
+    """Run the program; errors are sentences on stderr with exit code 1, wrong usage is 2."""
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    try:
+        cli.main(standalone_mode=False)
+    except click.exceptions.Exit as exc:
+        sys.exit(exc.exit_code)
+    except click.Abort:
+        click.echo("error: Stopped. What was stored stays stored.", err=True)
+        sys.exit(INTERRUPTED)
+    except click.ClickException as exc:
+        exc.show()
+        sys.exit(exc.exit_code)
+    except RagError as exc:
+        click.echo(f"error: {exc}", err=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        click.echo("error: Stopped. What was stored stays stored.", err=True)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

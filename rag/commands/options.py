@@ -1,0 +1,113 @@
+"""Options that several commands share, and the few steps that all of them take."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ..errors import RagError
+
+if TYPE_CHECKING:
+    from ..library import Library
+    from ..progress import Bar
+    from ..schema import Filters
+
+F = TypeVar("F", bound=Callable[..., Any])
+FILTERS = ("author", "topic", "venue", "year_from", "year_to", "source")
+
+
+def library_option(command: F) -> F:
+    """Add --library and --home."""
+    command = click.option(
+        "--home", type=click.Path(path_type=Path), help="Folder that holds the libraries."
+    )(command)
+    return click.option("--library", "-l", help="Name of the library (default: 'default').")(
+        command
+    )
+
+
+def embedder_option(command: F) -> F:
+    """Add --embedder."""
+    return click.option("--embedder", help="'minilm' (default) or 'st:FOLDER'.")(command)
+
+
+def filter_options(command: F) -> F:
+    """Add the options that restrict which papers are used."""
+    for option in (
+        click.option("--source", help="Only papers from this imported file."),
+        click.option("--year-to", type=int, help="Only papers up to this year."),
+        click.option("--year-from", type=int, help="Only papers from this year on."),
+        click.option("--venue", help="Only papers whose venue contains this."),
+        click.option("--topic", help="Only papers whose topic contains this."),
+        click.option("--author", help="Only papers with an author whose name contains this."),
+    ):
+        command = option(command)
+    return command
+
+
+def llm_options(command: F) -> F:
+    """Add the options that choose a language model."""
+    for option in (
+        click.option("--llm-max-tokens", type=int, help="Longest answer (default 300 tokens)."),
+        click.option("--llm-timeout-s", type=float, help="Longest silence (default 120 s)."),
+        click.option("--llm-api-key", help="Key for that server; better in CITEWELL_LLM_API_KEY."),
+        click.option("--llm-base-url", help="Address of the model's server."),
+        click.option(
+            "--llm",
+            help="'quote' (default, no model), gguf:PATH, hf:REPO[/FILE], ollama:MODEL or "
+            "openai:MODEL.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+
+
+def take_filters(flags: dict[str, Any]) -> "Filters | None":
+    """Take the filter options out of the flags; None when none was given."""
+    from ..schema import Filters
+
+    return Filters(**{name: flags.pop(name) for name in FILTERS}) or None
+
+
+def open_named(
+    *, create: bool = False, sample: bool = False, finish: bool = True, **flags: Any
+) -> "Library":
+    """Open the library that the flags name."""
+    from ..library import open_library
+    from ..settings import load_settings
+
+    settings = load_settings(**flags)
+    if sample:
+        from ..samples import open_sample
+
+        with progress_bar() as bar:
+            return open_sample(settings, progress=bar)
+    return open_library(settings=settings, create=create, finish=finish)
+
+
+def progress_bar() -> "Bar":
+    """Return a progress bar for stderr, to be used in a ``with`` block."""
+    from ..progress import Bar
+
+    return Bar()
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON value on a line of stdout."""
+    click.echo(json.dumps(value, ensure_ascii=False))
+
+
+def write_text(file: Path, text: str) -> None:
+    """Write a file of the user's choice; an error is a sentence."""
+    try:
+        file.write_text(text, "utf-8")
+    except OSError as exc:
+        raise RagError(
+            f"The file '{file}' cannot be written: {exc.strerror}. Name one in a folder that "
+            "exists and that you may write to."
+        ) from exc
