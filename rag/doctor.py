@@ -7,11 +7,13 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from shlex import quote
+from traceback import format_exc
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -27,6 +29,7 @@ log = logging.getLogger(__name__)
 OLDEST_PYTHON = (3, 11)
 LEAST_FREE_BYTES = 10**9
 DISTRIBUTION = "citewell"
+SHORTEST_SECRET = 4  # anything shorter protects nothing, and is part of many words
 SENTENCE = "Each sentence of an answer rests on a sentence of a paper."
 ELSEWHERE = "Choose a folder with room that you may write to: CITEWELL_HOME=FOLDER citewell doctor"
 TELL_MORE = "See where it stopped: citewell -v doctor"
@@ -75,8 +78,7 @@ def diagnose(**flags: Any) -> list[Finding]:
     try:
         settings = load_settings(**flags)
     except (RagError, OSError, UnicodeError) as exc:
-        found = [one for name, check in INSTALLATION.items() for one in _run(name, check)]
-        return [*found, _of_error("settings", exc)]
+        return [*_run_all(INSTALLATION, _secrets(None)), _of_error("settings", exc)]
     return examine(settings)
 
 
@@ -101,21 +103,22 @@ def examine(settings: Settings) -> list[Finding]:
         "library": lambda: _library(settings),
         "llm": lambda: _llm(settings),
     }
-    secrets = _secrets(settings)
-    return [
-        _masked(finding, secrets) for name, check in checks.items() for finding in _run(name, check)
-    ]
+    return _run_all(checks, _secrets(settings))
 
 
-def _run(name: str, check: "Check") -> list[Finding]:
-    """Run a check; whatever goes wrong in it is its finding."""
+def _run_all(checks: Mapping[str, "Check"], secrets: list[str]) -> list[Finding]:
+    """Run checks one after the other; whatever goes wrong in one is its finding."""
     found: list[Finding] = []
-    try:
-        found.extend(check())
-    except Exception as exc:
-        log.debug("The check '%s' failed.", name, exc_info=True)
-        found.append(_of_error(name, exc))
-    return found
+    for name, check in checks.items():
+        try:
+            found.extend(check())
+        except Exception as exc:
+            log.debug("The check '%s' failed.\n%s", name, _masked(format_exc(), secrets))
+            found.append(_of_error(name, exc))
+    return [
+        replace(one, detail=_masked(one.detail, secrets), remedy=_masked(one.remedy, secrets))
+        for one in found
+    ]
 
 
 def _of_error(name: str, exc: Exception) -> Finding:
@@ -131,22 +134,20 @@ def _parted(message: str) -> tuple[str, str]:
     return (f"{detail}.", remedy) if stop else (message, "")
 
 
-def _secrets(settings: Settings) -> list[str]:
+def _secrets(settings: Settings | None) -> list[str]:
     """Return what must not be shown: keys, and the password of an address."""
-    key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
-    try:
-        password = urlsplit(settings.llm_base_url or "").password or ""
-    except ValueError:
-        password = ""
-    environment = [value for name, value in os.environ.items() if name.endswith("_API_KEY")]
-    return [secret for secret in (key, password, *environment) if secret]
+    found = [value for name, value in os.environ.items() if name.endswith("_API_KEY")]
+    if settings and settings.llm_api_key:
+        found.append(settings.llm_api_key.get_secret_value())
+    with suppress(ValueError):  # an address that is none has no password
+        found.append(urlsplit((settings and settings.llm_base_url) or "").password or "")
+    return [secret for secret in found if len(secret) >= SHORTEST_SECRET]
 
 
-def _masked(finding: Finding, secrets: list[str]) -> Finding:
-    detail, remedy = finding.detail, finding.remedy
+def _masked(text: str, secrets: list[str]) -> str:
     for secret in secrets:
-        detail, remedy = detail.replace(secret, "…"), remedy.replace(secret, "…")
-    return replace(finding, detail=detail, remedy=remedy)
+        text = text.replace(secret, "…")
+    return text
 
 
 # ---- the installation ------------------------------------------------------------------------

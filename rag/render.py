@@ -3,26 +3,9 @@
 import textwrap
 from collections.abc import Sequence
 
-from .as_json import answer_json, paper_json, ranked_json, report_json, status_json
 from .citations import render
 from .schema import Answer, BadRecord, Citation, ImportReport, Paper, RankedPaper, Status
 from .text import one_line
-
-__all__ = [
-    "answer_json",
-    "answer_text",
-    "paper_json",
-    "paper_line",
-    "paper_text",
-    "plain",
-    "ranked_json",
-    "ranked_text",
-    "report_json",
-    "report_text",
-    "sources_text",
-    "status_json",
-    "status_text",
-]
 
 WIDTH = 88
 MOST_BAD = 20  # bad records named in a report

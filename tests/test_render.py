@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rag import render
+from rag import as_json, render
 from rag.schema import (
     Answer,
     BadRecord,
@@ -259,7 +259,7 @@ def test_b36_no_output_passes_a_control_character_of_a_paper():
 
 
 def test_answer_json_has_the_promised_shape():
-    found = render.answer_json(QUOTED)
+    found = as_json.answer_json(QUOTED)
     assert json.loads(json.dumps(found)) == found
     promised = {"question", "answer", "abstained", "statements", "citations", "papers", "llm"}
     assert promised | {"timings_ms"} <= set(found)
@@ -278,7 +278,7 @@ def test_answer_json_has_the_promised_shape():
 
 
 def test_answer_json_ranks_papers_with_their_opening_words():
-    papers = render.answer_json(QUOTED)["papers"]
+    papers = as_json.answer_json(QUOTED)["papers"]
     assert [paper["score"] for paper in papers] == [0.031, 0.03, 0.01]
     assert [paper["cosine"] for paper in papers] == [0.62, None, -0.05]
     start = "We study matching markets with ties, where workers have preferences over firms."
@@ -288,7 +288,7 @@ def test_answer_json_ranks_papers_with_their_opening_words():
 
 
 def test_answer_json_keeps_what_a_model_said_and_why_it_stopped():
-    found = render.answer_json(WRITTEN)
+    found = as_json.answer_json(WRITTEN)
     assert (found["llm"], found["raw"], found["error"]) == (
         "ollama:example",
         WRITTEN.raw,
@@ -296,7 +296,7 @@ def test_answer_json_keeps_what_a_model_said_and_why_it_stopped():
     )
     assert found["invented"] == [7, 0]
     assert found["searched"] == WRITTEN.searched
-    assert render.answer_json(replace(QUOTED, searched=""))["searched"] == QUESTION
+    assert as_json.answer_json(replace(QUOTED, searched=""))["searched"] == QUESTION
 
 
 # ---- papers ----------------------------------------------------------------------------------
@@ -323,11 +323,11 @@ def test_paper_is_shown_with_its_fields_and_abstract():
 def test_title_is_never_invented():
     assert render.paper_text(UNTITLED).startswith("(no title)\nAuthors: Wu Lin, Ann Author, ")
     assert render.paper_text(BARE).endswith("\n\n(no abstract)")
-    assert render.paper_json(UNTITLED)["title"] == ""
+    assert as_json.paper_json(UNTITLED)["title"] == ""
 
 
 def test_paper_json_holds_the_whole_record():
-    found = render.paper_json(replace(TITLED, extra={"volume": 3}, raw_abstract="raw"))
+    found = as_json.paper_json(replace(TITLED, extra={"volume": 3}, raw_abstract="raw"))
     assert json.loads(json.dumps(found)) == found
     assert found["extra"] == {"volume": 3}
     assert found["source"] == {"file": "papers.bib", "line": 12, "key": "author2025"}
@@ -405,13 +405,13 @@ def test_b04_at_most_twenty_bad_records_are_listed_and_the_rest_counted():
     lines = render.report_text(ImportReport(read=36, added=1, failed=35, bad=bad)).splitlines()
     assert lines[1] == "a.jsonl, line 1: No."
     assert lines[20:] == ["a.jsonl, line 20: No.", "and 15 more"]
-    found = render.report_json(ImportReport(read=36, added=1, failed=35, bad=bad))
+    found = as_json.report_json(ImportReport(read=36, added=1, failed=35, bad=bad))
     assert len(found["bad"]) == 35
 
 
 def test_report_json_adds_up():
     report = ImportReport(read=3, added=1, unchanged=1, failed=1, bad=(BAD,), import_id=4)
-    found = render.report_json(report)
+    found = as_json.report_json(report)
     assert json.loads(json.dumps(found)) == found
     counts = ("added", "updated", "unchanged", "duplicate", "failed")
     assert found["read"] == sum(found[name] for name in counts)
@@ -436,7 +436,7 @@ def test_status_names_problems_and_says_how_deep_it_looked():
 
 
 def test_status_json_has_the_promised_keys():
-    found = render.status_json(replace(STATUS, problems=("One.",)))
+    found = as_json.status_json(replace(STATUS, problems=("One.",)))
     assert json.loads(json.dumps(found)) == found
     assert {"papers", "passages", "embedded", "embedder", "problems"} <= set(found)
     assert found["problems"] == ["One."]
