@@ -5,15 +5,19 @@ import shutil
 import sqlite3
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 
-from . import manifest as manifests
-from .database import Database
-from .errors import IndexMismatchError, SettingsError
+import numpy as np
+from pydantic import TypeAdapter
 
-DATABASE = "catalogue.sqlite"
-TABLES = {"papers", "identities", "passages", "updates", "gone", "imports", "sqlite_sequence"}
-BIGGEST = 200 * 2**30  # bytes of an unpacked catalogue
+from . import manifest as manifests
+from .database import FILE, SCHEMA, Database
+from .errors import IndexMismatchError, RagError, SettingsError
+from .folders import cannot_make, draft_in, put_in_place
+from .schema import Paper
+
+ROOM = 2**26  # bytes of the disk that stay free
 
 
 def save(folder: Path, database: Database, file: Path) -> Path:
@@ -33,71 +37,97 @@ def save(folder: Path, database: Database, file: Path) -> Path:
         SettingsError: The file cannot be written.
     """
     try:
-        with tempfile.TemporaryDirectory(dir=file.resolve().parent) as scratch:
-            copy = Path(scratch) / DATABASE
-            target = sqlite3.connect(copy)
-            try:
-                database.connection.backup(target)
-            finally:
-                target.close()
-            draft = Path(scratch) / "backup"
-            with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as archive:
-                archive.write(folder / manifests.NAME, manifests.NAME)
-                archive.write(copy, DATABASE)
-            os.replace(draft, file)
-    except OSError as exc:
+        with tempfile.TemporaryDirectory(dir=file.resolve().parent, prefix=".backup-") as scratch:
+            draft = _pack(folder, database, Path(scratch))
+            with draft.open("rb") as packed:
+                os.fsync(packed.fileno())
+            draft.replace(file)
+    except (OSError, sqlite3.OperationalError) as exc:
+        reason = getattr(exc, "strerror", None) or exc
         raise SettingsError(
-            f"The backup cannot be written to '{file}': {exc.strerror}. Name a file in a folder "
+            f"The backup cannot be written to '{file}': {reason}. Name a file in a folder "
             "that exists and has room."
         ) from exc
     return file
 
 
-def load(file: Path, folder: Path, name: str) -> None:
-    """Unpack a backup into a new library folder.
+def _pack(folder: Path, database: Database, scratch: Path) -> Path:
+    copy, draft = scratch / FILE, scratch / "backup"
+    target = sqlite3.connect(copy)
+    try:
+        database.connection.backup(target)
+    finally:
+        target.close()
+    with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as archive:
+        archive.write(folder / manifests.NAME, manifests.NAME)
+        archive.write(copy, FILE)
+    return draft
 
-    Only the two known members are read, whatever else the file holds, and a catalogue with
-    anything but our own tables is refused.
+
+def load(file: Path, folder: Path, name: str) -> None:
+    """Unpack a backup into a new library folder, which appears only when it is whole and checked.
+
+    Only the two known members are read, whatever else the file holds. A catalogue with anything but
+    our own tables is refused, and so is one with a record or a vector that cannot be read.
 
     Args:
         file: A file made by ``save``.
-        folder: The library's folder; must not hold a library.
+        folder: The library's folder; must not exist.
         name: The display name it gets.
 
     Raises:
         SettingsError: The file is missing or is not a backup, or the library exists.
-        IndexMismatchError: A newer version made it, or its catalogue holds foreign parts.
+        IndexMismatchError: A newer version made it, or its catalogue is foreign or damaged.
     """
     if (folder / manifests.NAME).exists():
-        raise SettingsError(
-            f"A library '{name}' exists already. A restore does not overwrite. Choose another "
-            "name with --library, or remove that one."
-        )
-    folder.mkdir(parents=True, exist_ok=True)
+        raise _exists(name)
     try:
-        _unpack(file, folder)
-        manifest = manifests.read(folder)
-        _check_tables(folder / DATABASE)
-        database = Database(folder / DATABASE)
+        with draft_in(folder.parent) as draft:
+            _unpack(file, draft)
+            _adopt(draft, name)
+            if not put_in_place(draft, folder):
+                raise _exists(name)
+    except OSError as exc:
+        raise cannot_make(name, folder, exc) from exc
+
+
+def _exists(name: str) -> SettingsError:
+    return SettingsError(
+        f"A library '{name}' exists already. A restore does not overwrite. Choose another name "
+        "with --library, or remove that one."
+    )
+
+
+def _adopt(folder: Path, name: str) -> None:
+    """Check an unpacked library and note that it has no indexes yet."""
+    manifest = manifests.read(folder)
+    _check_tables(folder / FILE)
+    database = Database(folder / FILE)
+    try:
+        _check_rows(database.connection, int(manifest.embedder.get("dim", 0)))
         with database.transaction():
             database.connection.execute("UPDATE papers SET terms = 0")
             database.connection.execute("UPDATE passages SET stored = 0")
+            database.connection.execute("DELETE FROM gone")
+    finally:
         database.close()
-        manifests.write(folder, manifests.renamed(manifest, name))
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+    manifests.write(folder, manifests.renamed(manifest, name))
 
 
 def _unpack(file: Path, folder: Path) -> None:
     try:
         with zipfile.ZipFile(file) as archive:
-            for member in (manifests.NAME, DATABASE):
-                if archive.getinfo(member).file_size > BIGGEST:
-                    raise SettingsError(f"'{file}' is too big to be a backup. Check the file.")
+            sizes = {m: archive.getinfo(m).file_size for m in (manifests.NAME, FILE)}
+            free = shutil.disk_usage(folder).free - ROOM
+            if sum(sizes.values()) > free or sizes[manifests.NAME] > manifests.BIGGEST:
+                raise SettingsError(
+                    f"'{file}' unpacks to {sum(sizes.values()):,} bytes, for which there is no "
+                    f"room ({max(free, 0):,} bytes free). Free some, or check the file."
+                )
+            for member in sizes:
                 with archive.open(member) as source, (folder / member).open("wb") as target:
                     shutil.copyfileobj(source, target)
-    except (KeyError, zipfile.BadZipFile) as exc:
+    except (KeyError, ValueError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error) as exc:
         raise SettingsError(
             f"'{file}' is not a backup of a library. One is made by: citewell backup FILE"
         ) from exc
@@ -108,24 +138,58 @@ def _unpack(file: Path, folder: Path) -> None:
 
 
 def _check_tables(path: Path) -> None:
-    """Refuse a catalogue that brings triggers, views or tables of its own."""
+    """Refuse a catalogue whose tables are not exactly our own."""
     connection = sqlite3.connect(path)
     try:
         connection.execute("PRAGMA trusted_schema = OFF")
-        rows = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+        found = _parts(connection)
     except sqlite3.DatabaseError as exc:
-        raise SettingsError(f"The backup's catalogue is damaged: {exc}. Use another one.") from exc
+        raise _damaged(str(exc)) from exc
     finally:
         connection.close()
-    foreign = [
-        name
-        for kind, name, sql in rows
-        if kind in ("trigger", "view")
-        or (kind == "table" and name not in TABLES)
-        or "VIRTUAL" in (sql or "").upper()
-    ]
+    reference = sqlite3.connect(":memory:")
+    try:
+        reference.executescript(SCHEMA)
+        foreign = sorted(name for _, name, _ in found ^ _parts(reference))
+    finally:
+        reference.close()
     if foreign:
         raise IndexMismatchError(
             f"The backup's catalogue holds foreign parts ({', '.join(foreign[:3])}). It was not "
             "made by Citewell and is not opened. Make a new backup: citewell backup FILE"
         )
+
+
+def _parts(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
+    return set(connection.execute("SELECT type, name, coalesce(sql, '') FROM sqlite_master"))
+
+
+def _check_rows(connection: sqlite3.Connection, dim: int) -> None:
+    """Read every record and vector once, so that a damaged backup is refused as a whole."""
+    papers = TypeAdapter(Paper)
+    try:
+        for (line,) in connection.execute("PRAGMA quick_check(1)"):
+            if line != "ok":
+                raise _damaged(line)
+        for table in ("papers", "updates"):
+            for (record,) in connection.execute(f"SELECT record FROM {table}"):
+                papers.validate_json(record)
+        for vector, sentences in connection.execute("SELECT vector, sentences FROM passages"):
+            _check_vectors(vector, sentences, dim)
+    except (sqlite3.DatabaseError, ValueError) as exc:
+        raise _damaged(f"{type(exc).__name__}: {exc}") from exc
+
+
+def _check_vectors(vector: bytes | None, sentences: bytes | None, dim: int) -> None:
+    if vector is None:
+        return
+    made = np.frombuffer(vector, np.float32)
+    within = np.frombuffer(sentences or b"", np.float16)
+    if made.size != dim or not np.isfinite(made).all() or not made.any() or within.size % dim:
+        raise ValueError(f"a vector is not {dim} numbers")
+
+
+def _damaged(reason: str) -> RagError:
+    return IndexMismatchError(
+        f"The backup's catalogue is damaged: {reason[:200]}. Nothing was restored. Use another one."
+    )

@@ -2,12 +2,15 @@
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from .database import Database
 from .schema import Filters, Paper, Source
 from .text import fold
+
+PAGE = 500  # papers held in memory at once while all are read
+_INT64 = 2**63
 
 
 class Catalogue:
@@ -27,15 +30,9 @@ class Catalogue:
 
     def put(self, paper: Paper, keys: Sequence[str], import_id: int | None) -> None:
         """Insert or replace a paper; its words have to be indexed again."""
-        row = (
-            _dump(paper),
-            fold("; ".join(paper.authors)),
-            fold(paper.topic or ""),
-            fold(paper.venue or ""),
-            fold(paper.title),
-            paper.year,
-            paper.source.file,
-        )
+        folded = ("; ".join(paper.authors), paper.topic or "", paper.venue or "", paper.title)
+        year = paper.year if paper.year is not None and abs(paper.year) < _INT64 else None
+        row = (dump_paper(paper), *(fold(text) for text in folded), year, paper.source.file)
         self.db.execute(
             "INSERT INTO papers (record, authors, topic, venue, title, year, source, id, import_id)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
@@ -91,15 +88,34 @@ class Catalogue:
         """Return the ids of the papers that match, in the order they were added."""
         where, values = _where(filters)
         rows = self.db.execute(f"SELECT id FROM papers{where} ORDER BY seq", values)
-        ids = [row[0] for row in rows]
-        if filters.paper_ids is None:
-            return ids
-        wanted = set(filters.paper_ids)
-        return [paper_id for paper_id in ids if paper_id in wanted]
+        return [row[0] for row in rows]
+
+    def each(self) -> Iterator[Paper]:
+        """Yield all papers in the order they were added, a bounded number in memory."""
+        after = 0
+        while rows := self.db.execute(
+            "SELECT seq, record FROM papers WHERE seq > ? ORDER BY seq LIMIT ?", (after, PAGE)
+        ).fetchall():
+            after = rows[-1][0]
+            yield from (load_paper(row[1]) for row in rows)
+
+    def ids(self) -> set[str]:
+        """Return the ids of all papers."""
+        return {row[0] for row in self.db.execute("SELECT id FROM papers")}
+
+    def count(self) -> int:
+        """Return how many papers there are."""
+        return int(self.db.execute("SELECT count(*) FROM papers").fetchone()[0])
+
+    def known(self, ids: Sequence[str]) -> list[str]:
+        """Return those of some ids that the catalogue holds."""
+        return [
+            row[0] for row in self._database.for_ids("SELECT id FROM papers WHERE id IN ({})", ids)
+        ]
 
     def delete(self, ids: Sequence[str]) -> int:
         """Delete papers, note that the lexical index has to forget them, and return how many."""
-        known = list(self.papers(ids))
+        known = self.known(ids)
         for paper_id in known:
             self.db.execute("INSERT OR IGNORE INTO gone VALUES ('paper', ?)", (paper_id,))
             for table in ("identities", "updates"):
@@ -118,13 +134,22 @@ class Catalogue:
 
     def put_update(self, paper: Paper) -> None:
         """Keep a changed paper aside until its vectors are made; the old one stays in force."""
-        self.db.execute("INSERT OR REPLACE INTO updates VALUES (?, ?)", (paper.id, _dump(paper)))
+        self.db.execute(
+            "INSERT OR REPLACE INTO updates VALUES (?, ?)", (paper.id, dump_paper(paper))
+        )
 
-    def updates(self) -> list[Paper]:
-        """Return the changed papers that wait."""
-        return [
-            load_paper(row[0]) for row in self.db.execute("SELECT record FROM updates").fetchall()
-        ]
+    def updates(self, limit: int, *, after: str = "") -> list[Paper]:
+        """Return changed papers that wait, by id.
+
+        Args:
+            limit: At most so many.
+            after: Only those whose id is greater.
+        """
+        rows = self.db.execute(
+            "SELECT record FROM updates WHERE paper_id > ? ORDER BY paper_id LIMIT ?",
+            (after, limit),
+        )
+        return [load_paper(row[0]) for row in rows]
 
     def get_update(self, paper_id: str) -> Paper | None:
         """Return the waiting version of a paper, or None."""
@@ -152,20 +177,24 @@ class Catalogue:
         """Note that the lexical index no longer holds these papers."""
         self.db.executemany("UPDATE papers SET terms = 0 WHERE id = ?", [(i,) for i in ids])
 
-    def gone(self, kind: str) -> list[str]:
+    def mark_all_terms(self) -> None:
+        """Note that the lexical index holds every paper and nothing else."""
+        self.db.execute("UPDATE papers SET terms = 1 WHERE terms = 0")
+        self.db.execute("DELETE FROM gone WHERE kind = 'paper'")
+
+    def unmark_all_terms(self) -> None:
+        """Note that the lexical index holds nothing, so that it is filled again from here."""
+        self.db.execute("UPDATE papers SET terms = 0 WHERE terms = 1")
+        self.db.execute("DELETE FROM gone WHERE kind = 'paper'")
+
+    def gone(self, kind: str, *, limit: int = -1) -> list[str]:
         """Return ids that an index still has to forget (``'paper'`` or ``'passage'``)."""
-        rows = self.db.execute("SELECT id FROM gone WHERE kind = ?", (kind,))
+        rows = self.db.execute("SELECT id FROM gone WHERE kind = ? LIMIT ?", (kind, limit))
         return [row[0] for row in rows]
 
     def forget_gone(self, kind: str, ids: Sequence[str]) -> None:
         """Note that an index has forgotten these ids."""
         self.db.executemany("DELETE FROM gone WHERE kind = ? AND id = ?", [(kind, i) for i in ids])
-
-    def reset_marks(self) -> None:
-        """Forget what the indexes hold, so that they are filled again from here."""
-        self.db.execute("UPDATE papers SET terms = 0")
-        self.db.execute("UPDATE passages SET stored = 0")
-        self.db.execute("DELETE FROM gone")
 
     def has_work(self) -> bool:
         """Say whether anything waits to be embedded, indexed or forgotten."""
@@ -201,8 +230,12 @@ class Catalogue:
         )
 
 
-def _dump(paper: Paper) -> str:
-    return json.dumps(asdict(paper), ensure_ascii=False, sort_keys=True)
+def dump_paper(paper: Paper) -> str:
+    """Write a paper as the catalogue keeps it: JSON that any UTF-8 file can hold.
+
+    Half a surrogate, which no text should hold, becomes a question mark.
+    """
+    return _sound(json.dumps(asdict(paper), ensure_ascii=False, sort_keys=True, default=str))
 
 
 def load_paper(record: str) -> Paper:
@@ -214,8 +247,13 @@ def load_paper(record: str) -> Paper:
     return Paper(**fields)
 
 
+def _sound(text: str) -> str:
+    """Return a text with a question mark for half a surrogate, which SQLite cannot hold."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def _where(filters: Filters | None) -> tuple[str, list[object]]:
-    """Translate filters to SQL; the subset of paper ids is applied by the caller."""
+    """Translate filters to SQL."""
     parts: list[str] = []
     values: list[object] = []
     if filters is None:
@@ -227,12 +265,15 @@ def _where(filters: Filters | None) -> tuple[str, list[object]]:
     ):
         if wanted is not None:
             parts.append(f"instr({column}, ?) > 0")
-            values.append(fold(wanted))
+            values.append(fold(_sound(wanted)))
     for operator, year in ((">=", filters.year_from), ("<=", filters.year_to)):
         if year is not None:
             parts.append(f"year {operator} ?")
-            values.append(year)
+            values.append(max(-_INT64, min(year, _INT64 - 1)))
     if filters.source is not None:
         parts.append("source = ?")
-        values.append(filters.source)
+        values.append(_sound(filters.source))
+    if filters.paper_ids is not None:
+        parts.append("id IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps(filters.paper_ids))
     return (" WHERE " + " AND ".join(parts) if parts else ""), values

@@ -3,10 +3,12 @@
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import chain, count
 
+from .catalogue import dump_paper, load_paper
 from .errors import RagError
-from .identity import same
-from .index import Index, Progress, keys_of, no_progress
+from .identity import keys_of, same
+from .index import Index, Progress, no_progress
 from .schema import BadRecord, ImportReport, Note, Paper, Source
 from .text import words
 
@@ -33,6 +35,10 @@ class _Tally:
     notes: list[Note] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
     import_id: int | None = None
+
+    def note(self, note: Note) -> None:
+        if len(self.notes) < KEPT:
+            self.notes.append(note)
 
     def fail(self, record: BadRecord) -> None:
         self.failed += 1
@@ -62,15 +68,14 @@ def add_records(
     began = time.perf_counter()
     tally = _Tally()
     with index.writing():
-        index.sync_terms()
         for batch in _batches(items, tally):
             _store(index, name, batch, tally)
-            tally.terms += index.sync_terms()
+            tally.terms += index.words.sync()
             progress("reading", tally.read, 0)
         work = index.sync(progress)
     notes = list(tally.notes)
     if work.error:
-        notes.append(Note(name, f"Some papers still wait for their vectors: {work.error}"))
+        notes.append(Note(name, f"Not everything could be finished: {work.error}"))
     return ImportReport(
         read=tally.read,
         added=tally.added,
@@ -95,7 +100,7 @@ def _batches(items: Iterable[Item], tally: _Tally) -> Iterator[list[Paper]]:
     try:
         for item in items:
             if isinstance(item, Note):
-                tally.notes.append(item)
+                tally.note(item)
                 continue
             tally.read += 1
             if isinstance(item, BadRecord):
@@ -120,7 +125,8 @@ def _store(index: Index, name: str, batch: list[Paper], tally: _Tally) -> None:
             _store_one(index, name, paper, tally)
 
 
-def _store_one(index: Index, name: str, paper: Paper, tally: _Tally) -> None:
+def _store_one(index: Index, name: str, record: Paper, tally: _Tally) -> None:
+    paper = load_paper(dump_paper(record))  # as it will be read back: same types, sound text
     keys = keys_of(paper)
     if not keys:
         reason = "The record has neither a title nor an abstract. Add one of them."
@@ -132,10 +138,16 @@ def _store_one(index: Index, name: str, paper: Paper, tally: _Tally) -> None:
         return
     if tally.import_id is None:
         tally.import_id = index.catalogue.new_import(name)
-    fresh = replace(paper, id=next(key for key in keys if index.catalogue.get(key) is None))
+    fresh = replace(paper, id=_free_id(index, keys))
     index.add_new(fresh, tally.import_id)
     tally.added += 1
     tally.seen.add(fresh.id)
+
+
+def _free_id(index: Index, keys: Sequence[str]) -> str:
+    """Return the strongest key that is no paper's id yet, or the last one with a number."""
+    numbered = (f"{keys[-1]}-{number}" for number in count(2))
+    return next(key for key in chain(keys, numbered) if not index.catalogue.known([key]))
 
 
 def _merge_into(index: Index, current: Paper, paper: Paper, tally: _Tally) -> None:
@@ -145,12 +157,12 @@ def _merge_into(index: Index, current: Paper, paper: Paper, tally: _Tally) -> No
         merged = merge(paper, over=current, keep=current)
     else:
         merged = merge(current, over=paper, keep=current)
-        if _content(merged) == _content(current):
+        if same_content(merged, current):
             tally.unchanged += 1
         else:
             tally.updated += 1
     tally.seen.add(current.id)
-    if _content(merged) != _content(current):
+    if not same_content(merged, current):
         index.catalogue.put_update(merged)
 
 
@@ -205,6 +217,7 @@ def merge(base: Paper, *, over: Paper, keep: Paper) -> Paper:
     return replace(base, **values)
 
 
-def _content(paper: Paper) -> Paper:
-    """Return a paper without where it came from, for comparing."""
-    return replace(paper, source=_NOWHERE)
+def same_content(a: Paper, b: Paper) -> bool:
+    """Say whether two papers differ in nothing but where they came from."""
+    ours, theirs = (dump_paper(replace(paper, source=_NOWHERE)) for paper in (a, b))
+    return ours == theirs

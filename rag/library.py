@@ -1,7 +1,6 @@
 """The one door to everything: open a library, add, search, ask, stream, export, check."""
 
 import logging
-import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from . import __version__, folders
 from . import manifest as manifests
-from .errors import IndexMissingError, RecordError, SettingsError
+from .backup import load, save
+from .errors import IndexMissingError, RagError, RecordError
 from .importing import Item, add_records
 from .index import Index, Progress, Work, no_progress
 from .schema import (
@@ -23,12 +23,15 @@ from .schema import (
     Turn,
 )
 from .settings import Settings, load_settings
+from .status import status_of
 
 if TYPE_CHECKING:
     from .embedders import Embedder
     from .engine import AnswerEngine
 
 log = logging.getLogger(__name__)
+
+FINISHED_AT_OPEN = 3000  # papers without vectors that an open still finishes: about a minute
 
 
 class Library:
@@ -48,16 +51,19 @@ class Library:
         self._index = Index(folder, self._load_embedder)
         self._engines: dict[str, AnswerEngine] = {}
         self._guard = threading.Lock()
-        self._check_name()
 
     def _load_embedder(self) -> "Embedder":
         from .embedders import build
 
         return build(self.settings)
 
-    def _check_name(self) -> None:
-        """Compare embedders by name already at open, without loading one."""
-        manifests.check_embedder(self._index.manifest, {"name": self.settings.embedder})
+    def check_embedder(self) -> None:
+        """Compare the embedder of the settings with the library's by name, without loading it.
+
+        Raises:
+            IndexMismatchError: They differ.
+        """
+        manifests.check_name(self._index.manifest, self.settings.embedder)
 
     def __enter__(self) -> "Library":
         return self
@@ -240,14 +246,27 @@ class Library:
 
         return export(papers, format)
 
-    def sync(self, progress: Progress = no_progress) -> Work:
-        """Finish what an interrupted or failed import left: words, vectors, Chroma."""
-        return self._index.sync(progress)
+    def sync(self, progress: Progress = no_progress, *, embed: bool = True) -> Work:
+        """Finish what an interrupted or failed import left: words, vectors, Chroma.
+
+        Args:
+            progress: Told of every step.
+            embed: Also do what needs the embedder.
+
+        Raises:
+            LibraryBusyError: Somebody else is writing.
+        """
+        return self._index.sync(progress, embed=embed)
+
+    @property
+    def waiting(self) -> int:
+        """Return how many papers still lack a vector or their newer version."""
+        return self._index.catalogue.waiting()
 
     @property
     def has_work(self) -> bool:
         """Say whether something waits to be embedded or indexed."""
-        return self._index.catalogue.has_work()
+        return self._index.has_work()
 
     def rebuild(self, *, embed: bool = False, progress: Progress = no_progress) -> Work:
         """Make the lexical index and Chroma anew; vectors too when ``embed``.
@@ -263,24 +282,7 @@ class Library:
         Args:
             check: Also compare catalogue, lexical index and Chroma, which reads all of them.
         """
-        counts = self._index.catalogue.counts()
-        problems = _pending_problems(counts)
-        if check:
-            problems += self._index.check()
-        embedder = self._index.manifest.embedder
-        return Status(
-            name=self.name,
-            path=str(self.folder),
-            papers=counts["papers"],
-            passages=counts["passages"],
-            embedded=counts["embedded"],
-            searchable=counts["searchable"],
-            title_only=counts["title_only"],
-            embedder=str(embedder["name"]),
-            dim=int(embedder.get("dim", 0)),
-            problems=tuple(problems),
-            checked=check,
-        )
+        return status_of(self._index, check=check)
 
     def destroy(self) -> None:
         """Delete the whole library with its folder.
@@ -288,13 +290,11 @@ class Library:
         Raises:
             LibraryBusyError: Another process is writing to it.
         """
-        with self._index.writing():
-            shutil.rmtree(self.folder)
+        self.close()
+        folders.destroy(self.folder, self.name)
 
     def backup(self, file: str | Path) -> Path:
         """Write the whole library to one file, also while it is in use; see ``restore``."""
-        from .backup import save
-
         return save(self.folder, self._index.database, Path(file))
 
 
@@ -309,26 +309,14 @@ def _items(paths: Sequence[Path], *, format: str | None, encoding: str | None) -
             yield BadRecord(path.name, None, str(exc))
 
 
-def _pending_problems(counts: dict[str, int]) -> list[str]:
-    missing = counts["passages"] - counts["embedded"]
-    waiting = counts["papers"] - counts["searchable"]
-    problems = []
-    if waiting:
-        problems.append(f"{waiting} papers are not searchable yet. Finish: citewell rebuild")
-    if missing or counts["updates"]:
-        problems.append(
-            f"{missing} passages and {counts['updates']} changed papers wait for their vectors; "
-            "they are found by their words meanwhile. Finish: citewell rebuild"
-        )
-    return problems
-
-
 def open_library(
     name: str | None = None,
     *,
     settings: Settings | None = None,
     create: bool = False,
     finish: bool = True,
+    any_embedder: bool = False,
+    progress: Progress = no_progress,
 ) -> Library:
     """Open a library by name.
 
@@ -336,87 +324,88 @@ def open_library(
         name: Its display name; None takes it from the settings.
         settings: The settings in force; None loads them.
         create: Make it when there is none.
-        finish: Finish what a crash left, unless another process is writing.
+        finish: Finish what a crash left, unless another process is writing or very much waits.
+        any_embedder: Open it also with another embedder than it was built with: to list, remove or
+            back up its papers, or to embed them anew.
+        progress: Told what is being finished.
 
     Returns:
         The library; close it when done.
 
     Raises:
         IndexMissingError: There is none of that name and ``create`` is False.
-        IndexMismatchError: It was built with another embedder or by a newer version.
+        IndexMismatchError: It is damaged, or was built with another embedder or by a newer version.
         SettingsError: The name cannot be used.
     """
     settings = settings or load_settings()
-    wanted = name or settings.library
+    wanted = folders.display_name(settings.library if name is None else name)
     folder = folders.folder_for(settings.home, wanted)
     if not (folder / manifests.NAME).exists():
         if not create:
             raise _missing(settings, wanted)
-        _create(folder, wanted, settings)
+        embedder = {"name": settings.embedder}
+        folders.create(folder, manifests.Manifest(wanted, dict(embedder), citewell=__version__))
     library = Library(folder, settings)
-    if finish:
-        _finish(library)
-    return library
-
-
-def _create(folder: Path, name: str, settings: Settings) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        manifests.write(
-            folder,
-            manifests.Manifest(name, {"name": settings.embedder}, citewell=__version__),
-        )
-    except OSError as exc:
-        raise SettingsError(
-            f"The library '{name}' cannot be made in '{folder}': {exc.strerror}. Choose another "
-            "place with CITEWELL_HOME, or free this one."
-        ) from exc
+        if not any_embedder:
+            library.check_embedder()
+        if finish:
+            _finish(library, progress)
+    except BaseException:
+        library.close()
+        raise
+    return library
 
 
 def _missing(settings: Settings, name: str) -> IndexMissingError:
     known = [other for other, _ in libraries(settings)]
-    hint = f" Libraries here: {', '.join(known)}." if known else ""
+    hint = f" Libraries here: {', '.join(known[:10])}." if known else ""
     return IndexMissingError(
         f"No library '{name}' in '{settings.home}'.{hint} "
         f"Build it first: citewell add FILE --library '{name}'"
     )
 
 
-def _finish(library: Library) -> None:
-    """Finish small leftovers of a crash; a big rest is left to ``add`` and ``rebuild``."""
+def _finish(library: Library, progress: Progress) -> None:
+    """Finish what a crash left; a very big rest is left to ``add`` and ``rebuild``.
+
+    Words are always finished. Nothing that goes wrong here keeps the library from being opened:
+    ``status`` tells what still waits.
+    """
     if not library.has_work:
         return
-    from .errors import LibraryBusyError
-
     try:
-        library.sync()
-    except LibraryBusyError:
-        log.info("Another process is writing to '%s'; it will finish what waits.", library.name)
+        work = library.sync(progress, embed=library.waiting <= FINISHED_AT_OPEN)
+    except RagError as exc:  # another process is writing, and will finish it; or a full disk
+        log.info("The library '%s' has unfinished work: %s", library.name, exc)
+    else:
+        if work.error:
+            log.warning("The library '%s' has unfinished work: %s", library.name, work.error)
 
 
 def libraries(settings: Settings | None = None) -> list[tuple[str, Path]]:
-    """Return (display name, folder) of every library, by name."""
+    """Return (display name, folder) of every library, by name.
+
+    Raises:
+        SettingsError: The folder of the libraries cannot be read.
+    """
     settings = settings or load_settings()
-    if not settings.home.is_dir():
-        return []
-    found = [
-        (manifests.read(folder).name, folder)
-        for folder in settings.home.iterdir()
-        if (folder / manifests.NAME).is_file()
-    ]
-    return sorted(found)
+    return folders.libraries(settings.home)
 
 
 def delete_library(name: str, *, settings: Settings | None = None) -> None:
-    """Delete a whole library.
+    """Delete a whole library, also a damaged one.
 
     Raises:
         IndexMissingError: There is none of that name.
-        LibraryBusyError: A process is writing to it.
+        LibraryBusyError: A process is writing to it, or has it open.
     """
     settings = settings or load_settings()
-    with open_library(name, settings=settings, finish=False) as library:
-        library.destroy()
+    wanted = folders.display_name(name)
+    folder = folders.folder_for(settings.home, wanted)
+    if not (folder / manifests.NAME).exists():
+        raise _missing(settings, wanted)
+    folders.destroy(folder, wanted)
 
 
 def restore(file: str | Path, name: str, *, settings: Settings | None = None) -> Library:
@@ -425,8 +414,7 @@ def restore(file: str | Path, name: str, *, settings: Settings | None = None) ->
     Raises:
         SettingsError: The file is not a backup, or a library of that name exists.
     """
-    from .backup import load
-
     settings = settings or load_settings()
-    load(Path(file), folders.folder_for(settings.home, name), name)
-    return open_library(name, settings=settings)
+    shown = folders.display_name(name)
+    load(Path(file), folders.folder_for(settings.home, shown), shown)
+    return open_library(shown, settings=settings)

@@ -4,13 +4,15 @@ The operating system frees a lock when its holder dies, so no lock is ever stale
 """
 
 import os
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from .errors import LibraryBusyError
+from .errors import LibraryBusyError, RagError
 
 PATIENCE_S = 0.5  # long enough for a holder that is just finishing
 
@@ -24,6 +26,7 @@ class HolderLock:
 
     def __init__(self, path: Path) -> None:
         self._lock = FileLock(path, thread_local=False)
+        self._path = path
         self._note = path.with_suffix(".pid")
 
     @property
@@ -32,18 +35,28 @@ class HolderLock:
         return bool(self._lock.is_locked)
 
     def take(self, timeout_s: float = 0.0) -> bool:
-        """Try to take the lock for at most so many seconds and say whether it was had."""
+        """Try to take the lock for at most so many seconds and say whether it was had.
+
+        Raises:
+            RagError: The lock file cannot be written.
+        """
         try:
             self._lock.acquire(timeout=timeout_s, poll_interval=0.05)
         except Timeout:
             return False
-        self._note.write_text(str(os.getpid()))
+        except OSError as exc:
+            raise RagError(
+                f"The lock '{self._path}' cannot be taken: {exc.strerror}. The library's folder "
+                "has to be writable. Change its permissions, or copy it and set CITEWELL_HOME."
+            ) from exc
+        with suppress(OSError):  # a full disk: the lock holds, only its holder's name is missing
+            self._note.write_text(str(os.getpid()))
         return True
 
     def free(self) -> None:
         """Give the lock back."""
         if self.held:
-            with suppress(FileNotFoundError):
+            with suppress(OSError):
                 self._note.unlink()
             self._lock.release()
 
@@ -55,22 +68,49 @@ class HolderLock:
             return "another process"
 
 
-@contextmanager
-def writing(lock: HolderLock, name: str) -> Iterator[None]:
-    """Hold a library's writer lock.
+class WriterLock:
+    """The lock of whoever writes to a library: one process, and one thread in it.
 
-    Raises:
-        LibraryBusyError: Somebody else holds it; refused within a second.
+    A thread may take it again inside itself, for a step of a longer write.
+
+    Args:
+        path: The lock file; created when missing.
+        name: The library's display name, for messages.
     """
-    if lock.held:  # a step of a longer write
-        yield
-        return
-    if not lock.take(PATIENCE_S):
-        raise LibraryBusyError(
-            f"The library '{name}' is being written to by {lock.holder()}. Only one process writes "
-            "at a time; asking still works. Wait for it to finish, or stop it, and try again."
+
+    def __init__(self, path: Path, name: str) -> None:
+        self._file = HolderLock(path)
+        self._name = name
+        self._thread = threading.RLock()
+        self._depth = 0
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the lock.
+
+        Raises:
+            LibraryBusyError: Somebody else holds it; refused within a second.
+            RagError: The lock file cannot be written.
+        """
+        until = time.monotonic() + PATIENCE_S
+        if not self._thread.acquire(timeout=PATIENCE_S):
+            raise self._busy()
+        try:
+            if not self._depth and not self._file.take(max(0.0, until - time.monotonic())):
+                raise self._busy()
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+                if not self._depth:
+                    self._file.free()
+        finally:
+            self._thread.release()
+
+    def _busy(self) -> LibraryBusyError:
+        return LibraryBusyError(
+            f"The library '{self._name}' is being written to by {self._file.holder()}. Only one "
+            "writes at a time; asking still works. Wait for it to finish, or stop it, and try "
+            "again."
         )
-    try:
-        yield
-    finally:
-        lock.free()

@@ -2,8 +2,9 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,25 @@ from .catalogue import load_paper
 from .database import Database
 from .embedders import Embedded, Vectors
 from .schema import Paper, Passage, Span
+
+BLOCK = 20_000  # vectors held in memory at once
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some passages with their vectors, one after another in ``flat``."""
+
+    ids: Sequence[str]
+    paper_ids: Sequence[str]
+    flat: Vectors
+
+    def matrix(self, dim: int) -> Vectors:
+        """Return ``(len(ids), dim)`` float32.
+
+        Raises:
+            ValueError: The vectors have another length.
+        """
+        return self.flat.reshape(len(self.ids), dim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,38 +58,47 @@ class PassageTable:
         return self._database.connection
 
     def put(self, paper_id: str, rows: Sequence[PassageRow]) -> None:
-        """Replace a paper's passages; a vector is kept where the embedded text is the same."""
-        old = self.db.execute(
-            "SELECT hash, vector, sentences FROM passages"
-            " WHERE paper_id = ? AND vector IS NOT NULL",
-            (paper_id,),
+        """Replace a paper's passages; what is embedded as before keeps its vector."""
+        old = {
+            row[0]: row[1:]
+            for row in self.db.execute(
+                "SELECT id, hash, vector, sentences FROM passages WHERE paper_id = ?", (paper_id,)
+            )
+        }
+        same = {row.passage.id for row in rows if old.get(row.passage.id, (None,))[0] == row.hash}
+        self._drop([passage_id for passage_id in old if passage_id not in same])
+        self.db.executemany(
+            "UPDATE passages SET position = ?, start = ?, end = ? WHERE id = ?",
+            [
+                (p.position, p.span.start, p.span.end, p.id)
+                for p in (row.passage for row in rows)
+                if p.id in same
+            ],
         )
-        kept = {row[0]: (row[1], row[2]) for row in old}
-        self.forget(paper_id)
+        kept = {digest: made for digest, *made in old.values() if made[0] is not None}
+        self._insert([row for row in rows if row.passage.id not in same], kept)
+
+    def _insert(self, rows: Sequence[PassageRow], kept: Mapping[str, Sequence[object]]) -> None:
         self.db.executemany(
             "INSERT INTO passages (id, paper_id, position, start, end, hash, vector, sentences)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (
-                    row.passage.id,
-                    paper_id,
-                    row.passage.position,
-                    row.passage.span.start,
-                    row.passage.span.end,
-                    row.hash,
-                    *kept.get(row.hash, (None, None)),
+                (p.id, p.paper_id, p.position, p.span.start, p.span.end, digest, *made)
+                for p, digest, made in (
+                    (row.passage, row.hash, kept.get(row.hash, (None, None))) for row in rows
                 )
-                for row in rows
             ],
         )
 
+    def _drop(self, ids: Sequence[str]) -> None:
+        """Delete passages and note that Chroma has to forget them."""
+        self.db.executemany("INSERT OR IGNORE INTO gone VALUES ('passage', ?)", [(i,) for i in ids])
+        self.db.executemany("DELETE FROM passages WHERE id = ?", [(i,) for i in ids])
+
     def forget(self, paper_id: str) -> None:
         """Delete a paper's passages and note that Chroma has to forget them."""
-        self.db.execute(
-            "INSERT OR IGNORE INTO gone SELECT 'passage', id FROM passages WHERE paper_id = ?",
-            (paper_id,),
-        )
-        self.db.execute("DELETE FROM passages WHERE paper_id = ?", (paper_id,))
+        rows = self.db.execute("SELECT id FROM passages WHERE paper_id = ?", (paper_id,))
+        self._drop([row[0] for row in rows.fetchall()])
 
     def of(self, paper_ids: Sequence[str]) -> dict[str, list[Passage]]:
         """Return paper id → its passages, in order of position."""
@@ -135,22 +164,24 @@ class PassageTable:
         """Forget every vector, so that all is embedded again."""
         self.db.execute("UPDATE passages SET vector = NULL, sentences = NULL, stored = 0")
 
-    def vectors(
-        self, paper_ids: Sequence[str] | None = None
-    ) -> tuple[list[str], list[str], Vectors]:
-        """Return (passage ids, paper ids, vectors) of all papers or of some.
+    def blocks(
+        self, paper_ids: Sequence[str] | None = None, *, unstored: bool = False
+    ) -> Iterator[Block]:
+        """Yield the vectors of all papers or of some, a bounded number at a time.
 
-        The vectors are ``(n, dim)`` float32; ``(0, 0)`` when nothing is embedded.
+        Args:
+            paper_ids: Only these papers; None means all.
+            unstored: Only vectors that are not in Chroma yet.
         """
         sql = "SELECT id, paper_id, vector FROM passages WHERE vector IS NOT NULL"
+        sql += " AND stored = 0" if unstored else ""
         if paper_ids is None:
-            rows: list[tuple[Any, ...]] = self.db.execute(sql).fetchall()
+            rows: Iterator[tuple[Any, ...]] = self.db.execute(sql)
         else:
-            rows = list(self._database.for_ids(sql + " AND paper_id IN ({})", paper_ids))
-        if not rows:
-            return [], [], np.zeros((0, 0), np.float32)
-        matrix = np.frombuffer(b"".join(row[2] for row in rows), np.float32).reshape(len(rows), -1)
-        return [row[0] for row in rows], [row[1] for row in rows], matrix
+            rows = self._database.for_ids(sql + " AND paper_id IN ({})", paper_ids)
+        while part := list(islice(rows, BLOCK)):
+            ids, papers, vectors = zip(*part, strict=True)
+            yield Block(ids, papers, np.frombuffer(b"".join(vectors), np.float32))
 
     def sentence_vectors(self, paper_ids: Sequence[str]) -> dict[str, Vectors]:
         """Return passage id → ``(n_sentences, dim)`` float32, where sentence vectors are kept."""
@@ -166,7 +197,7 @@ class PassageTable:
 
     # ---- what Chroma holds -----------------------------------------------------------------------
 
-    def unstored(self, limit: int = -1) -> list[tuple[str, str, str, Vectors]]:
+    def unstored(self, limit: int) -> list[tuple[str, str, str, Vectors]]:
         """Return (passage id, paper id, hash, vector) of vectors that are not in Chroma yet."""
         rows = self.db.execute(
             "SELECT id, paper_id, hash, vector FROM passages"
@@ -174,6 +205,30 @@ class PassageTable:
             (limit,),
         )
         return [(row[0], row[1], row[2], np.frombuffer(row[3], np.float32)) for row in rows]
+
+    def stored(self, limit: int, *, after: int = 0) -> tuple[int, dict[str, Vectors]]:
+        """Return vectors that Chroma should hold, oldest first, and the last sequence number."""
+        rows = self.db.execute(
+            "SELECT seq, id, vector FROM passages WHERE stored = 1 AND seq > ? ORDER BY seq"
+            " LIMIT ?",
+            (after, limit),
+        ).fetchall()
+        found = {row[1]: np.frombuffer(row[2], np.float32) for row in rows}
+        return (rows[-1][0] if rows else after), found
+
+    def count_stored(self) -> int:
+        """Return how many vectors Chroma should hold."""
+        return int(
+            self.db.execute(
+                "SELECT (SELECT count(*) FROM passages)"
+                " - (SELECT count(*) FROM passages WHERE stored = 0)"
+            ).fetchone()[0]
+        )
+
+    def unmark_all(self) -> None:
+        """Note that Chroma holds nothing, so that it is filled again from here."""
+        self.db.execute("UPDATE passages SET stored = 0 WHERE stored = 1")
+        self.db.execute("DELETE FROM gone WHERE kind = 'passage'")
 
     def mark_stored(self, passages: Iterable[tuple[str, str]]) -> None:
         """Note that Chroma holds the vectors of these (passage id, hash) pairs."""

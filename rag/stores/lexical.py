@@ -4,12 +4,14 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import tantivy
 
+from ..errors import IndexMismatchError
 from ..schema import Paper
 
 ANALYZER = "citewell_en"
@@ -17,7 +19,7 @@ WRITER_BYTES = 64_000_000
 FIELDS = (("text", 1.0), ("meta", 0.5))  # field and weight: short fields help, but do not decide
 MAX_AUTHORS = 100  # of a long author list; more would only cost room
 _CJK = re.compile(r"([\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])")
-_COMPOUND = re.compile(r"[^\W_]+(?:[-_+^.·/]{1,2}[^\W_]+)+")
+_COMPOUND = re.compile(r"(?<![^\W_])[^\W_]++(?:[-_+^.·/]{1,2}[^\W_]++)+")
 
 
 def searchable(text: str) -> str:
@@ -26,9 +28,14 @@ def searchable(text: str) -> str:
     Compatibility forms are unified (``²`` is ``2``), Chinese and Japanese characters stand alone,
     and a compound such as ``Chain-of-Glimpse`` also stands joined, so that names match exactly.
     """
-    plain = _CJK.sub(r" \1 ", unicodedata.normalize("NFKC", text))
+    plain = _CJK.sub(r" \1 ", unicodedata.normalize("NFKC", _sound(text)))
     joined = [re.sub(r"[\W_]+", "", word) for word in _COMPOUND.findall(plain)]
     return " ".join([plain, *joined])
+
+
+def _sound(text: str) -> str:
+    """Return a text without lone surrogates, which UTF-8 cannot hold."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def build_analyzer() -> Any:
@@ -51,18 +58,30 @@ class TermStore:
 
     Args:
         folder: Tantivy's folder; created when missing.
+
+    Raises:
+        IndexMismatchError: The folder is damaged, holds another index, or cannot be written.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-        builder = tantivy.SchemaBuilder()
-        builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
-        for name, _ in FIELDS:
-            builder.add_text_field(name, stored=False, tokenizer_name=ANALYZER, index_option="freq")
-        self._index = tantivy.Index(builder.build(), path=str(folder), reuse=True)
         self._analyzer = build_analyzer()
-        self._index.register_tokenizer(ANALYZER, self._analyzer)
+        with self._told():
+            folder.mkdir(parents=True, exist_ok=True)
+            self._index = tantivy.Index(_schema(), path=str(folder), reuse=True)
+            self._index.register_tokenizer(ANALYZER, self._analyzer)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn what Tantivy says of its files and the disk into a plain sentence."""
+        try:
+            yield
+        except (ValueError, OSError) as exc:
+            raise IndexMismatchError(
+                f"The lexical index at '{self.folder}' cannot be used: {str(exc)[:200]}. The "
+                "papers are safe in the catalogue. Look for room and permission on the disk, then "
+                "rebuild, which embeds nothing: citewell rebuild"
+            ) from exc
 
     def terms(self, text: str) -> list[str]:
         """Return the indexed terms of a text, in order, repeats included."""
@@ -73,22 +92,59 @@ class TermStore:
 
         Returns:
             How many papers were written.
+
+        Raises:
+            IndexMismatchError: The folder is damaged, or the disk is full; nothing was committed.
         """
-        writer = self._index.writer(heap_size=WRITER_BYTES, num_threads=1)
-        for paper_id in forget:
-            writer.delete_documents_by_term("id", paper_id)
-        count = 0
-        for paper in papers:
-            writer.delete_documents_by_term("id", paper.id)
-            writer.add_document(_document(paper))
-            count += 1
-        writer.commit()
-        writer.wait_merging_threads()
+        with self._committed() as writer:
+            for paper_id in forget:
+                writer.delete_documents_by_term("id", paper_id)
+            count = 0
+            for paper in papers:
+                writer.delete_documents_by_term("id", paper.id)
+                writer.add_document(_document(paper))
+                count += 1
         return count
+
+    def rewrite(self, papers: Iterable[Paper]) -> int:
+        """Index these papers and no others, in one commit: readers see the old ones until then.
+
+        Returns:
+            How many papers were written.
+
+        Raises:
+            IndexMismatchError: The folder is damaged, or the disk is full; nothing was committed.
+        """
+        with self._committed() as writer:
+            writer.delete_all_documents()
+            count = 0
+            for paper in papers:
+                writer.add_document(_document(paper))
+                count += 1
+        return count
+
+    @contextmanager
+    def _committed(self) -> Iterator[Any]:
+        """Yield a writer and commit what it was given; an error leaves the index as it was."""
+        with self._told():
+            writer = self._index.writer(heap_size=WRITER_BYTES, num_threads=1)
+            try:
+                yield writer
+                writer.commit()
+            finally:  # a writer that is kept would keep Tantivy's lock
+                writer.wait_merging_threads()
 
     def count(self) -> int:
         """Return how many papers are indexed."""
         return int(self._searcher().num_docs)
+
+    def ids(self) -> set[str]:
+        """Return the ids of all indexed papers."""
+        searcher = self._searcher()
+        most = max(1, searcher.num_docs)
+        with self._told():
+            hits = searcher.search(tantivy.Query.all_query(), most, count=False).hits
+            return {searcher.doc(address)["id"][0] for _, address in hits}
 
     def search(
         self, query: str, limit: int, *, allowed: Sequence[str] | None = None
@@ -110,8 +166,9 @@ class TermStore:
         tree = self._query(wanted)
         if allowed is not None:
             tree = self._within(tree, allowed)
-        hits = searcher.search(tree, limit, count=False).hits
-        return [(searcher.doc(address)["id"][0], float(score)) for score, address in hits]
+        with self._told():
+            hits = searcher.search(tree, limit, count=False).hits
+            return [(searcher.doc(address)["id"][0], float(score)) for score, address in hits]
 
     def _query(self, wanted: Counter[str]) -> Any:
         """Build an OR of the terms over the weighted fields."""
@@ -151,8 +208,17 @@ class TermStore:
         return found
 
     def _searcher(self) -> Any:
-        self._index.reload()
-        return self._index.searcher()
+        with self._told():
+            self._index.reload()
+            return self._index.searcher()
+
+
+def _schema() -> Any:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
+    for name, _ in FIELDS:
+        builder.add_text_field(name, stored=False, tokenizer_name=ANALYZER, index_option="freq")
+    return builder.build()
 
 
 def _document(paper: Paper) -> Any:

@@ -1,0 +1,125 @@
+"""The words of a library, kept in step with the catalogue; a damaged lexical index is made anew."""
+
+import logging
+import shutil
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from .catalogue import Catalogue
+from .database import Database
+from .errors import IndexMismatchError
+from .stores.lexical import TermStore
+
+log = logging.getLogger(__name__)
+
+TERMS_BATCH = 1000  # papers in one commit of the lexical index
+
+
+class TermIndex:
+    """One library's lexical index.
+
+    Args:
+        folder: The library's folder.
+        database: Its SQLite file.
+    """
+
+    def __init__(self, folder: Path, database: Database) -> None:
+        self._folder = folder / "lexical"
+        self._database = database
+        self._catalogue = Catalogue(database)
+        self._store: TermStore | None = None
+        self._guard = threading.Lock()
+
+    @property
+    def store(self) -> TermStore:
+        """Return the lexical index itself.
+
+        Raises:
+            IndexMismatchError: It is damaged; ``sync`` makes it anew.
+        """
+        with self._guard:
+            if self._store is None:
+                self._store = TermStore(self._folder)
+            return self._store
+
+    def in_step(self) -> bool:
+        """Say whether it can be read and, with nothing waiting, holds as many papers as it should.
+
+        Whoever deleted the folder by hand left marks in the catalogue that are no longer true.
+        """
+        try:
+            held = self.store.count()
+        except IndexMismatchError:
+            return False
+        waits = self._catalogue.without_terms(1) or self._catalogue.gone("paper", limit=1)
+        return bool(waits) or held == self._catalogue.count()
+
+    def sync(self) -> int:
+        """Make the words of new papers searchable, forget others; return how many were written.
+
+        Raises:
+            IndexMismatchError: The disk is full or cannot be written.
+        """
+        written = self._sync() if self.in_step() else 0
+        if self.in_step():
+            return written
+        log.warning("The lexical index at '%s' is made anew.", self._folder)
+        return written + self.remake()
+
+    def _sync(self) -> int:
+        if gone := self._catalogue.gone("paper"):
+            self.store.write([], forget=gone)
+            with self._database.transaction():
+                self._catalogue.unmark_terms(gone)  # those that were added again
+                self._catalogue.forget_gone("paper", gone)
+        written = 0
+        while papers := self._catalogue.without_terms(TERMS_BATCH):
+            written += self.store.write(papers)
+            with self._database.transaction():
+                self._catalogue.mark_terms([paper.id for paper in papers])
+        return written
+
+    def remake(self, *, discard: bool = False) -> int:
+        """Write it anew from the catalogue and return how many papers were written.
+
+        Searches find what they found before until the new one is whole.
+
+        Args:
+            discard: Delete its folder first, whether it can be read or not.
+
+        Raises:
+            IndexMismatchError: The disk is full or cannot be written.
+        """
+        with self._database.transaction():
+            self._catalogue.unmark_all_terms()
+        if discard or not self._readable():
+            self._discard()
+        written = self.store.rewrite(self._catalogue.each())
+        with self._database.transaction():
+            self._catalogue.mark_all_terms()
+        return written
+
+    def _readable(self) -> bool:
+        with suppress(IndexMismatchError):
+            return self.store.count() >= 0
+        return False
+
+    def _discard(self) -> None:
+        with self._guard:
+            self._store = None
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def check(self) -> list[str]:
+        """Return plain sentences on what differs from the catalogue."""
+        searchable = self._catalogue.ids() - {p.id for p in self._catalogue.without_terms(-1)}
+        try:
+            held, count = self.store.ids(), self.store.count()
+        except IndexMismatchError as exc:
+            return [str(exc)]
+        if held == searchable and count == len(held):
+            return []
+        return [
+            f"The lexical index holds {count} papers, the catalogue marks {len(searchable)}. "
+            "Rebuild, which embeds nothing: citewell rebuild"
+        ]
