@@ -51,8 +51,9 @@ clean:  ## Delete the environment and all caches; libraries stay
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage*
 
 $(VENV)/.runtime: pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: '$(PYTHON)' \
-	is missing or older than Python 3.11. Name a newer one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo \
+	"error: '$(PYTHON)' is missing or older than Python 3.11. Name a newer one, for example:" \
+	"make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
 	@echo "Installing into $(VENV); the first time takes some minutes." >&2
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) install $(PINNED) --upgrade pip
