@@ -25,6 +25,7 @@ from .sentences import sentence_spans
 
 Owners = NDArray[np.int64]  # for each sentence, which paper it is from
 PAPERS_READ = 8  # papers whose sentences are compared
+_HAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _DIGIT = re.compile(r"\d")
 _SERIES = re.compile(r"(?:,[^,.]{2,60}){2,}|\(\d\)|\bboth\b", re.IGNORECASE)
 _OURS = re.compile(
@@ -67,6 +68,7 @@ ANSWER_FEATURES = (
     "coverage_sentence",
     "missing_weight",
     "names_missing",
+    "rarest_met",
     "lexical_terms",
     "gap",
 )
@@ -185,8 +187,14 @@ class _Sheet:
         asked = list(dict.fromkeys(terms.terms(self._question.text)))
         context = list(dict.fromkeys(terms.terms(self._question.search)))
         weights = terms.weights([*asked, *context])
-        self._asked = {term: weights[term] for term in asked}
-        self._context = {term: weights[term] for term in context}
+        self._heaviest = terms.heaviest
+        weights = {  # a script that the library does not use says nothing about its papers
+            term: weight
+            for term, weight in weights.items()
+            if weight < self._heaviest or not _HAN.search(term)
+        }
+        self._asked = {term: weights[term] for term in asked if term in weights}
+        self._context = {term: weights[term] for term in context if term in weights}
         self._names = set(terms.terms(" ".join(names_in(self._question.text))))
         self._held = [set(terms.terms(self._text(i))) for i in range(len(self._rows))]
         self._paper_terms = [
@@ -290,6 +298,7 @@ class _Sheet:
         total = sum(self._asked.values()) or 1.0
         best = max(range(len(self._papers)), key=lambda n: self._paper_coverage(n))
         missing = [w for t, w in self._asked.items() if t not in self._paper_terms[best]]
+        met = [w for t, w in self._asked.items() if t in self._paper_terms[best]]
         column = {name: features[:, i] for i, name in enumerate(SENTENCE_FEATURES)}
         scores = [ranked.score for ranked in self._papers]
         found = set().union(*self._paper_terms)
@@ -300,7 +309,8 @@ class _Sheet:
             "paper_cosine": max((r.cosine or 0.0) for r in self._papers),
             "coverage_paper": self._paper_coverage(best) / total,
             "coverage_sentence": float(column["coverage"].max()),
-            "missing_weight": max(missing, default=0.0) / 10,
+            "missing_weight": max(missing, default=0.0) / self._heaviest,
+            "rarest_met": max(met, default=0.0) / self._heaviest,
             "names_missing": 1.0 - _share(self._names & found, self._names),
             "lexical_terms": min(len(self._asked), 12) / 12,
             "gap": scores[0] - (scores[1] if len(scores) > 1 else 0.0),

@@ -203,9 +203,13 @@ class TermStore:
         total = searcher.num_docs
         found = {}
         for term in set(terms):
-            n = searcher.doc_freq("text", term)
-            found[term] = math.log(1 + (total - n + 0.5) / (n + 0.5))
+            found[term] = _weight(searcher.doc_freq("text", term), total)
         return found
+
+    @property
+    def heaviest(self) -> float:
+        """Return the weight of a term that no paper holds; above 0."""
+        return _weight(0, max(1, self._searcher().num_docs))
 
     def _searcher(self) -> Any:
         with self._told():
@@ -219,6 +223,11 @@ def _schema() -> Any:
     for name, _ in FIELDS:
         builder.add_text_field(name, stored=False, tokenizer_name=ANALYZER, index_option="freq")
     return builder.build()
+
+
+def _weight(holders: int, total: int) -> float:
+    """Return a term's inverse document frequency as BM25 defines it."""
+    return math.log(1 + (total - holders + 0.5) / (holders + 0.5))
 
 
 def _document(paper: Paper) -> Any:
