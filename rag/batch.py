@@ -12,13 +12,16 @@ from .library import Library
 from .schema import Turn
 
 
+LARGEST = 50_000_000  # bytes of a question file
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One line of a question file. ``id`` is returned with the answer; ``line`` counts from 1."""
+    """One line of a question file. ``id`` comes back as it is; ``line`` counts from 1."""
 
     question: str
     line: int
-    id: str | None = None
+    id: str | int | None = None
     history: tuple[Turn, ...] = ()
 
 
@@ -36,20 +39,13 @@ def read_questions(path: Path) -> list[Asked]:
         RecordError: The file cannot be read, holds no question, or some lines are wrong; all of
             them are named.
     """
-    try:
-        lines = path.read_text("utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as exc:
-        raise RecordError(
-            f"The questions '{path}' cannot be read: {getattr(exc, 'strerror', None) or exc}. "
-            "A UTF-8 text file with one JSON object a line is expected."
-        ) from exc
     found, bad = [], []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(_lines(path), start=1):
         if not line.strip():
             continue
         try:
-            found.append(_asked(json.loads(line), number))
-        except (ValueError, TypeError) as exc:
+            found.append(_asked(_parsed(line), number))
+        except ValueError as exc:
             bad.append(f"{path.name}, line {number}: {exc}")
     if bad:
         raise RecordError(
@@ -62,6 +58,32 @@ def read_questions(path: Path) -> list[Asked]:
     return found
 
 
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a file; a line ends where JSON lines do, and nowhere else."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise RecordError(
+                f"The questions '{path}' are larger than {LARGEST // 10**6} MB. Split the file."
+            )
+        return content.decode("utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise RecordError(
+            f"The questions '{path}' cannot be read: {getattr(exc, 'strerror', None) or exc}. "
+            "A UTF-8 text file with one JSON object a line is expected."
+        ) from exc
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as exc:
+        raise ValueError(f"this is not JSON: {exc.msg} at character {exc.pos + 1}.") from exc
+    except RecursionError as exc:
+        raise ValueError("this is nested too deeply.") from exc
+
+
 def _asked(record: Any, line: int) -> Asked:
     if not isinstance(record, dict) or not isinstance(record.get("question"), str):
         raise ValueError("an object with a 'question' in quotes is expected.")
@@ -69,9 +91,9 @@ def _asked(record: Any, line: int) -> Asked:
     if not isinstance(history, list):
         raise ValueError("'history' must be a list of earlier questions.")
     name = record.get("id")
-    return Asked(
-        record["question"], line, None if name is None else str(name), tuple(map(_turn, history))
-    )
+    if not isinstance(name, str | int | None):
+        raise ValueError("'id' must be a text or a whole number.")
+    return Asked(record["question"], line, name, tuple(map(_turn, history)))
 
 
 def _turn(entry: Any) -> Turn:
@@ -88,6 +110,7 @@ def answer_all(library: Library, asked: Sequence[Asked]) -> Iterator[dict[str, A
     Raises:
         RagError: The library or the model cannot be used at all.
     """
+    library.engine()  # a model that cannot be had is one error, not one a question
     for one in asked:
         extra = {} if one.id is None else {"id": one.id}
         try:

@@ -1,5 +1,6 @@
 """The command line: parse, call, print. Nothing heavy is imported before a command needs it."""
 
+import io
 import logging
 import os
 import sys
@@ -75,6 +76,8 @@ def main() -> None:
     """Run the program; errors are sentences on stderr with exit code 1, wrong usage is 2."""
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal without Unicode shows "?"
+        sys.stdout.reconfigure(errors="replace")
     try:
         cli.main(standalone_mode=False)
     except click.exceptions.Exit as exc:

@@ -8,6 +8,7 @@ import click
 from ..errors import RagError
 from .options import (
     FILTERS,
+    check_first,
     embedder_option,
     filter_options,
     json_option,
@@ -66,14 +67,15 @@ def _ask_one(question: str, as_json: bool, flags: dict[str, Any]) -> None:
 
     bibtex, ris = flags.pop("bibtex"), flags.pop("ris")
     filters = take_filters(flags)
+    check_first(question, **flags)
     with open_named(**flags) as library:
         answer = _streamed(library, question, filters, show=not as_json)
+        if as_json:
+            print_json(json_of.answer_json(answer))
         cited = [citation.paper for citation in answer.citations]
         for file, format_ in ((bibtex, "bibtex"), (ris, "ris")):
             if file is not None:
                 write_text(file, library.export(cited, format_))
-    if as_json:
-        print_json(json_of.answer_json(answer))
     if answer.error:
         raise RagError(answer.error)
 
@@ -136,6 +138,7 @@ def search(query: str, as_json: bool, **flags: Any) -> None:
     from .. import render
 
     filters = take_filters(flags)
+    check_first(query, **flags)
     with open_named(**flags) as library:
         found = library.search(query, filters=filters)
     if as_json:

@@ -19,9 +19,8 @@ def doctor(as_json: bool, **flags: Any) -> None:
     Says what to do about each failure; any failure gives exit code 1.
     """
     from .. import doctor as checks
-    from ..settings import load_settings
 
-    findings = checks.examine(load_settings(**flags))
+    findings = checks.diagnose(**flags)
     for finding in findings:
         if as_json:
             print_json(checks.finding_json(finding))

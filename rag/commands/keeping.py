@@ -12,6 +12,7 @@ from .options import (
     filter_options,
     json_option,
     library_option,
+    open_as_it_is,
     open_named,
     print_json,
     progress_bar,
@@ -69,7 +70,7 @@ def list_papers(limit: int | None, as_json: bool, **flags: Any) -> None:
     from .. import render
 
     filters = take_filters(flags)
-    with open_named(finish=False, **flags) as library:
+    with open_as_it_is(**flags) as library:
         for paper in library.papers(filters, limit=limit or -1):
             if as_json:
                 print_json(json_of.paper_json(paper))
@@ -91,7 +92,7 @@ def show(paper_id: str, as_json: bool, **flags: Any) -> None:
     from .. import as_json as json_of
     from .. import render
 
-    with open_named(finish=False, **flags) as library:
+    with open_as_it_is(**flags) as library:
         paper = library.paper(paper_id)
     if as_json:
         print_json(json_of.paper_json(paper))
@@ -118,13 +119,10 @@ def remove(
     """
     if (bool(paper_ids), import_id is not None, whole).count(True) != 1:
         raise click.UsageError("Name papers by their ids, or one of --import and --all.")
-    with open_named(finish=False, **flags) as library:
-        if whole:
-            if not yes:
-                click.confirm(f"Delete the library '{library.name}'?", abort=True)
-            library.destroy()
-            click.echo(f"Deleted the library '{library.name}'.")
-            return
+    if whole:
+        _delete(yes=yes, **flags)
+        return
+    with open_as_it_is(**flags) as library:
         if import_id is None:
             count = library.remove(list(paper_ids))
         else:
@@ -132,6 +130,19 @@ def remove(
     click.echo(f"Removed {count} {'paper' if count == 1 else 'papers'}.")
     if not count:
         sys.exit(1)
+
+
+def _delete(*, yes: bool, **flags: Any) -> None:
+    """Delete a whole library, also one that cannot be opened."""
+    from ..library import delete_library
+    from ..settings import load_settings
+
+    settings = load_settings(**flags)
+    if not yes and not click.confirm(f"Delete the library '{settings.library}'?"):
+        click.echo("Nothing was deleted.", err=True)
+        sys.exit(1)
+    delete_library(settings.library, settings=settings)
+    click.echo(f"Deleted the library '{settings.library}'.")
 
 
 @click.command()
@@ -143,7 +154,7 @@ def rebuild(embed: bool, **flags: Any) -> None:
 
     Nothing is embedded again unless --embed is given.
     """
-    with open_named(finish=False, **flags) as library, progress_bar() as bar:
+    with open_as_it_is(any_embedder=embed, **flags) as library, progress_bar() as bar:
         work = library.rebuild(embed=embed, progress=bar)
     click.echo(
         f"Indexed the words of {work.terms} papers and stored {work.vectors} vectors; "
@@ -165,7 +176,7 @@ def status(check: bool, as_json: bool, **flags: Any) -> None:
     from .. import as_json as json_of
     from .. import render
 
-    with open_named(finish=False, **flags) as library:
+    with open_as_it_is(**flags) as library:
         found = library.status(check=check)
     if as_json:
         print_json(json_of.status_json(found))
@@ -200,7 +211,7 @@ def backup(file: Path, **flags: Any) -> None:
     Example:
       citewell backup neurips.citewell --library neurips
     """
-    with open_named(finish=False, **flags) as library:
+    with open_as_it_is(**flags) as library:
         click.echo(f"Wrote the library '{library.name}' to {library.backup(file)}.")
 
 
@@ -239,7 +250,7 @@ def export(file: Path, format_: str, **flags: Any) -> None:
       citewell export papers.ris --format ris --author Lin
     """
     filters = take_filters(flags)
-    with open_named(finish=False, **flags) as library:
+    with open_as_it_is(**flags) as library:
         papers = library.papers(filters)
         write_text(file, library.export(papers, format_))
     click.echo(f"Wrote {len(papers)} papers to {file}.")

@@ -1,6 +1,7 @@
 """Options that several commands share, and the few steps that all of them take."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -74,9 +75,7 @@ def take_filters(flags: dict[str, Any]) -> "Filters | None":
     return Filters(**{name: flags.pop(name) for name in FILTERS}) or None
 
 
-def open_named(
-    *, create: bool = False, sample: bool = False, finish: bool = True, **flags: Any
-) -> "Library":
+def open_named(*, create: bool = False, sample: bool = False, **flags: Any) -> "Library":
     """Open the library that the flags name."""
     from ..library import open_library
     from ..settings import load_settings
@@ -87,7 +86,23 @@ def open_named(
 
         with progress_bar() as bar:
             return open_sample(settings, progress=bar)
-    return open_library(settings=settings, create=create, finish=finish)
+    return open_library(settings=settings, create=create)
+
+
+def open_as_it_is(*, any_embedder: bool = True, **flags: Any) -> "Library":
+    """Open the library that the flags name; finish nothing, and load no embedder."""
+    from ..library import open_library
+    from ..settings import load_settings
+
+    return open_library(settings=load_settings(**flags), finish=False, any_embedder=any_embedder)
+
+
+def check_first(question: str, *, sample: bool = False, **flags: Any) -> None:
+    """Refuse a question that cannot be asked before anything slow is loaded."""
+    from ..question import check
+    from ..settings import load_settings
+
+    check(question, max_chars=load_settings(**flags).max_question_chars)
 
 
 def progress_bar() -> "Bar":
@@ -98,8 +113,13 @@ def progress_bar() -> "Bar":
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON value on a line of stdout."""
-    click.echo(json.dumps(value, ensure_ascii=False))
+    """Print one JSON value on a line of stdout; escaped where stdout cannot show it."""
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:  # half a surrogate, or a terminal without Unicode
+        text = json.dumps(value)
+    click.echo(text)
 
 
 def write_text(file: Path, text: str) -> None:
