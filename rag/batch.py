@@ -11,7 +11,6 @@ from .errors import RagError, RecordError
 from .library import Library
 from .schema import Turn
 
-
 LARGEST = 50_000_000  # bytes of a question file
 
 

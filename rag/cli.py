@@ -35,8 +35,26 @@ class Commands(click.Group):
         own = super().get_command(ctx, cmd_name)
         if own is not None or cmd_name not in _registered():
             return own
-        found: click.Command = _registered()[cmd_name].load()
+        try:
+            found: click.Command = _registered()[cmd_name].load()
+        except Exception as exc:  # somebody else's code must not break ours, nor --help
+            return _broken(cmd_name, exc)
         return found
+
+
+def _broken(name: str, exc: Exception) -> click.Command:
+    """Return a command in the place of one that cannot be imported; it says why."""
+
+    def callback() -> None:
+        raise RagError(
+            f"The command '{name}' cannot be loaded: {type(exc).__name__}: {exc}. "
+            "Install the package that it comes from anew, or remove it."
+        ) from exc
+
+    options = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.Command(
+        name, callback=callback, context_settings=options, short_help="(cannot be loaded)"
+    )
 
 
 def _registered() -> dict[str, Any]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..schema import Answer, Filters
 
 
-@click.command()
+@click.command(short_help="Answer a question from a library.")
 @click.argument("question", required=False)
 @click.option(
     "--questions", type=click.Path(path_type=Path),

@@ -8,7 +8,7 @@ import click
 from .options import embedder_option, json_option, library_option, llm_options, print_json
 
 
-@click.command()
+@click.command(short_help="Check that everything is in place to ask.")
 @json_option
 @llm_options
 @embedder_option
@@ -30,7 +30,7 @@ def doctor(as_json: bool, **flags: Any) -> None:
         sys.exit(1)
 
 
-@click.command("settings")
+@click.command("settings", short_help="Show every setting and its value.")
 @json_option
 def show_settings(as_json: bool) -> None:
     """Show every setting, its value and what it does; secrets are masked."""

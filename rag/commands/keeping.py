@@ -21,7 +21,7 @@ from .options import (
 )
 
 
-@click.command()
+@click.command(short_help="Add files of papers to a library.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--format", "format_", help="listing, bibtex, ris or jsonl (default: find out).")
 @click.option("--encoding", help="Text encoding of the files (default: find out).")
