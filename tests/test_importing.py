@@ -1,0 +1,187 @@
+"""Records → catalogue: who is new, who changed, who was there, and counts that add up."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from rag.errors import RecordError
+from rag.importing import KEPT, add_records, merge, same_content
+from rag.schema import BadRecord, Note, Paper, Source
+from tests.storage import WatchedEmbedding, add, counts_of, dump, new_index, paper, papers
+
+
+@pytest.fixture
+def index(tmp_path):
+    index = new_index(tmp_path / "library", WatchedEmbedding())
+    yield index
+    index.close()
+
+
+def random_records(rng, count):
+    """Return a mix of new, repeated, changed, empty and malformed records."""
+    makers = (
+        lambda n: paper(n),
+        lambda n: paper(n, doi=f"10.1000/{n % 7}"),
+        lambda n: paper(n, abstract=f"Other words for {n}."),
+        lambda n: paper(n, venue=f"Venue {rng.randrange(3)}"),
+        lambda n: paper(n, title=""),
+        lambda n: paper(n, abstract=""),
+        lambda n: paper(n, title="", abstract=" "),
+        lambda n: BadRecord("papers.jsonl", n, "It is not JSON."),
+    )
+    return [rng.choice(makers)(rng.randrange(12)) for _ in range(count)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_read_is_always_the_sum_of_what_became_of_the_records(index, seed):
+    rng = random.Random(seed)
+    for _ in range(3):
+        records = random_records(rng, rng.randrange(1, 40))
+        report = add(index, records)
+        counts_of(report)
+        assert report.read == len(records)
+        bad = sum(isinstance(record, BadRecord) for record in records)
+        empty = sum(isinstance(r, Paper) and not (r.title or r.abstract.strip()) for r in records)
+        assert report.failed == len(report.bad) == bad + empty
+    assert index.check() == []
+    again = add(index, records)
+    assert again.added == 0
+
+
+def test_true_copies_in_one_import_are_duplicates(index):
+    report = add(index, [paper(1), paper(2), paper(1), paper(1)])
+    assert counts_of(report) == (2, 0, 0, 2, 0)
+    assert counts_of(add(index, [paper(1), paper(1)])) == (0, 0, 1, 1, 0)
+
+
+def test_a_copy_in_one_import_fills_the_gaps_of_the_first(index):
+    add(index, [paper(1, venue=None), paper(1, venue="Journal", authors=())])
+    (stored,) = index.catalogue.each()
+    assert (stored.venue, stored.authors) == ("Journal", paper(1).authors)
+
+
+def test_two_records_with_one_title_and_different_abstracts_are_two_papers(index):
+    twins = [paper(1, title="A shared long title here"), paper(2, title="A shared long title here")]
+    twins = [replace(one, year=2020) for one in twins]
+    assert counts_of(add(index, twins)) == (2, 0, 0, 0, 0)
+    assert {one.abstract for one in index.catalogue.each()} == {one.abstract for one in twins}
+    before = dump(index.folder)
+    assert counts_of(add(index, twins)) == (0, 0, 2, 0, 0)
+    assert counts_of(add(index, twins[::-1])) == (0, 0, 2, 0, 0)
+    assert dump(index.folder) == before
+
+
+def test_b01_one_key_for_two_papers_is_two_papers(index):
+    first = paper(1, doi="10.1000/a", source=Source("x.bib", 1, "wang2017"))
+    second = paper(2, doi="10.1000/b", source=Source("x.bib", 9, "wang2017"))
+    assert counts_of(add(index, [first, second])) == (2, 0, 0, 0, 0)
+    assert {one.id for one in index.catalogue.each()} == {"doi:10.1000/a", "doi:10.1000/b"}
+
+
+def test_two_dois_are_two_papers_whatever_the_title(index):
+    first = paper(1, doi="10.1000/a")
+    assert counts_of(add(index, [first, replace(first, doi="10.1000/b")])) == (2, 0, 0, 0, 0)
+
+
+def test_a_paper_whose_keys_are_all_taken_still_gets_an_id_of_its_own(index):
+    title, text = "A title that several share", "One abstract of a few plain words."
+    add(index, [Paper("", title=title, abstract="Something else entirely, at length.")])
+    add(index, [Paper("", abstract=text, doi="10.1000/x")])
+    index.database.connection.execute("UPDATE papers SET id = 'gone' WHERE id = 'doi:10.1000/x'")
+    records = [
+        Paper("", title=title, abstract="Something else entirely, at length."),
+        Paper("", title=title, abstract=text),
+        Paper("", title=title, abstract="Third words about other things."),
+    ]
+    add(index, records)
+    ids = [one.id for one in index.catalogue.each()]
+    assert len(ids) == len(set(ids))
+    assert {one.abstract for one in index.catalogue.each()} >= {one.abstract for one in records}
+
+
+def test_a_record_without_title_and_abstract_is_reported_with_its_line(index):
+    report = add(index, [paper(1), paper(2, title="", abstract=" \n")])
+    assert counts_of(report) == (1, 0, 0, 0, 1)
+    (bad,) = report.bad
+    assert (bad.file, bad.line) == ("papers.jsonl", 3)
+    assert "neither a title nor an abstract" in bad.reason
+
+
+def test_b12_odd_values_are_stored_and_come_back_the_same(index):
+    extra = {
+        "nested": {"a": [1, {"b": None}]},
+        "nan": float("nan"),
+        "big": 10**60,
+        "empty": [],
+        "text": "half a surrogate: \ud800",
+    }
+    odd = paper(1, year=None, keywords=(), extra=extra)
+    huge = paper(2, year=10**60)
+    assert counts_of(add(index, [odd, huge])) == (2, 0, 0, 0, 0)
+    stored = {one.title: one for one in index.catalogue.each()}[odd.title]
+    assert stored.year is None
+    assert stored.keywords == ()
+    assert stored.extra["nested"] == {"a": [1, {"b": None}]}
+    assert stored.extra["big"] == 10**60
+    assert stored.extra["text"] == "half a surrogate: ?"
+    assert counts_of(add(index, [odd, huge])) == (0, 0, 2, 0, 0)
+
+
+@pytest.mark.parametrize("text", ["nul \x00 byte", "half \udc80 surrogate", "𝔘𝔫𝔦𝔠𝔬𝔡𝔢 ✓ 中文"])
+def test_any_text_is_stored_once_and_found_unchanged(index, text):
+    record = paper(1, title=text, authors=(text,), venue=text, topic=text, doi=f"10.1000/{text}")
+    assert add(index, [record]).added == 1
+    assert counts_of(add(index, [record])) == (0, 0, 1, 0, 0)
+    assert index.check() == []
+
+
+def test_a_reader_that_gives_up_leaves_what_it_gave_before(index):
+    def reader():
+        yield paper(1)
+        yield paper(2)
+        raise RecordError("'papers.jsonl' vanished.")
+
+    with pytest.raises(RecordError, match="vanished"):
+        add(index, reader())
+    assert index.catalogue.count() == 2
+    assert index.terms.search("mark2", 1)
+    assert counts_of(add(index, papers(3))) == (1, 0, 2, 0, 0)
+    assert index.check() == []
+
+
+def test_reports_keep_a_bounded_number_of_notes_and_bad_records(index):
+    items = [BadRecord("f", n, "bad") for n in range(KEPT + 50)]
+    items += [Note("f", "junk line", n) for n in range(KEPT + 50)]
+    report = add_records(index, "f", iter(items))
+    assert (report.read, report.failed) == (KEPT + 50, KEPT + 50)
+    assert (len(report.bad), len(report.notes)) == (KEPT, KEPT)
+
+
+def test_the_papers_of_an_import_can_be_named(index):
+    first = add(index, papers(2))
+    second = add(index, papers(5))
+    assert len(index.catalogue.of_import(first.import_id)) == 2
+    assert len(index.catalogue.of_import(second.import_id)) == 3
+    assert add(index, papers(5)).import_id is None
+
+
+def test_progress_tells_every_stage(index):
+    stages = Counter()
+    add_records(index, "f", papers(5), progress=lambda stage, done, total: stages.update([stage]))
+    assert set(stages) == {"reading", "embedding", "storing"}
+
+
+def test_merging_lays_filled_fields_over():
+    base = paper(1, venue="Old", topic="T", extra={"a": 1, "b": 2})
+    over = paper(1, venue="New", topic=None, extra={"b": 3}, abstract="", raw_abstract="raw")
+    merged = merge(base, over=over, keep=replace(base, id="kept"))
+    assert (merged.id, merged.venue, merged.topic) == ("kept", "New", "T")
+    assert merged.extra == {"a": 1, "b": 3}
+    assert (merged.abstract, merged.raw_abstract) == (base.abstract, base.raw_abstract)
+
+
+def test_where_a_record_came_from_is_no_difference():
+    assert same_content(paper(1), paper(1, source=Source("other.bib", 7, "key")))
+    assert not same_content(paper(1), paper(1, url="https://example.org"))
