@@ -293,7 +293,7 @@ def _nearest_in(block: Block, vector: Vectors, limit: int) -> list[Hit]:
             "length. It was built with another embedder. Use that one with --embedder, or embed "
             "everything again: citewell rebuild --embed"
         ) from exc
-    cosines = matrix @ vector
+    cosines = np.clip(matrix @ vector, -1.0, 1.0)
     best = np.argsort(-cosines, kind="stable")[:limit]
     return [(block.ids[i], block.paper_ids[i], float(cosines[i])) for i in best]
 

@@ -45,9 +45,10 @@ def sentence(rng, words=12):
 def paper(number, *, sentences=3, **fields):
     """Return one paper as a reader gives it: no id, and words that no other number has."""
     rng = random.Random(number)
+    title = f"Paper number {number} on {rng.choice(_WORDS)} and {rng.choice(_WORDS)}"
     abstract = " ".join(sentence(rng) for _ in range(sentences)) + f" The mark is mark{number}."
     values = {
-        "title": f"Paper number {number} on {rng.choice(_WORDS)} and {rng.choice(_WORDS)}",
+        "title": title,
         "abstract": abstract,
         "raw_abstract": abstract,
         "authors": ("A. Author", "B. Writer"),

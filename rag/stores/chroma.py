@@ -166,7 +166,7 @@ class VectorStore:
             )
         distances = (found["distances"] or [[]])[0]
         return [
-            (name, 1.0 - float(distance))
+            (name, max(-1.0, min(1.0, 1.0 - float(distance))))
             for name, distance in zip(found["ids"][0], distances, strict=True)
         ]
 
