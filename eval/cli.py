@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
 
@@ -45,7 +45,9 @@ class EvaluateGroup(click.Group):
         return self.run.make_context(info_name, args, parent, **extra)
 
 
-@click.group(cls=EvaluateGroup, name="eval", short_help="Measure the answers to a file of questions.")
+@click.group(
+    cls=EvaluateGroup, name="eval", short_help="Measure the answers to a file of questions."
+)
 def evaluate() -> None:
     """Ask a file of questions and measure the answers."""
 
@@ -106,7 +108,7 @@ def run(
     _run(questions, out, sample=sample, resume=resume, as_json=as_json, flags=flags)
 
 
-evaluate.run = run  # type: ignore[attr-defined]  # click's decorator types it as a plain Group
+evaluate.run = run
 
 
 def _run(
@@ -122,6 +124,7 @@ def _run(
 
     from . import session
     from .cases import load_cases
+    from .run import run_cases
     from .samples import sample_questions
 
     workers, judge = flags.pop("workers"), flags.pop("judge")
@@ -133,7 +136,9 @@ def _run(
         job = session.prepare(library, cases, name=path.name, judge=judge, workers=workers)
         if job.judge_calls:
             click.echo(f"The judge '{judge}' is called up to {job.judge_calls} times.", err=True)
-        done, results = session.finish(job, out, gates=gates, resume=resume, progress=bar.step)
+        done, results = run_cases(
+            job, out, gates=gates, resume=resume, progress=lambda n, of, _: bar.step(n, of)
+        )
     _show(done, results, out, as_json=as_json)
 
 
@@ -145,7 +150,7 @@ class _Bar:
 
         self._bar, self._stage = progress_bar(), stage
 
-    def __enter__(self) -> "_Bar":
+    def __enter__(self) -> Self:
         self._bar.__enter__()
         return self
 
@@ -183,10 +188,8 @@ def compare(run_a: Path, run_b: Path, html: Path | None, as_json: bool) -> None:
     from rag.commands.options import write_text
 
     from . import compare as comparing
-    from .report import load_run
 
-    name_a, name_b = comparing.names_of(run_a, run_b)
-    found = comparing.compare_runs(load_run(run_a), load_run(run_b), name_a, name_b)
+    found = comparing.compare_folders(run_a, run_b)
     if html is not None:
         write_text(html, comparing.render_html(found))
     render = comparing.render_json if as_json else comparing.render_text
@@ -208,7 +211,9 @@ def bench() -> None:
 def _bench_options(command: F) -> F:
     """Add what all benchmark commands share."""
     for option in (
-        click.option("--markdown", type=_FILE, help="Put the table between the marks of this file."),
+        click.option(
+            "--markdown", type=_FILE, help="Put the table between the marks of this file."
+        ),
         click.option("--out", type=_FOLDER, help="Write results (and TREC run files) here."),
         click.option("--seed", type=int, default=0, help="Seed of intervals, tests and samples."),
         click.option("--home", type=_FOLDER, help="Folder that holds the libraries."),

@@ -40,6 +40,8 @@ class Outcome:
         notes: Measure name to the reason why it has no score, such as a judge's unreadable reply.
         relevant_ids: The papers of the library that the case's labels stand for.
         missing_labels: Labels that fit no paper of the library.
+        again: Whether a resumed run asks the case once more though it has an answer, because
+            something beside the answer failed, such as a judge.
     """
 
     case_id: str
@@ -52,11 +54,17 @@ class Outcome:
     notes: Mapping[str, str] = field(default_factory=dict)
     relevant_ids: tuple[str, ...] = ()
     missing_labels: tuple[str, ...] = ()
+    again: bool = False
 
     @property
     def failed(self) -> bool:
         """Return whether the case ended in an error."""
         return self.error is not None or self.answer is None
+
+    @property
+    def whole(self) -> bool:
+        """Return whether nothing is left to do for the case."""
+        return not self.failed and not self.again
 
     @property
     def reply(self) -> Reply | None:
@@ -90,6 +98,7 @@ class Outcome:
             "notes": dict(self.notes),
             "relevant_ids": list(self.relevant_ids),
             "missing_labels": list(self.missing_labels),
+            "again": self.again,
             "answer": None if self.answer is None else dict(self.answer),
         }
 
@@ -114,6 +123,7 @@ class Outcome:
             notes={str(k): str(v) for k, v in _object(value.get("notes")).items()},
             relevant_ids=_strings(value.get("relevant_ids")),
             missing_labels=_strings(value.get("missing_labels")),
+            again=value.get("again") is True,
         )
 
 

@@ -56,7 +56,7 @@ def load_benchmark(folder: Path, qrels: str | None = None) -> Benchmark:
     Raises:
         RecordError: A file is missing, ambiguous or malformed, or judges none of the queries.
     """
-    _corpus_path(folder)
+    corpus_path(folder)
     queries = read_queries(_one_of(folder, "queries.jsonl", "queries*.jsonl"))
     judgments = _qrels_path(folder, qrels)
     benchmark = Benchmark(folder.name, folder, queries, read_qrels(judgments), judgments.stem)
@@ -74,7 +74,7 @@ def read_corpus(folder: Path) -> Iterator[Document]:
     Raises:
         RecordError: The file is missing, or a line is no document; the message names the line.
     """
-    path = _corpus_path(folder)
+    path = corpus_path(folder)
     for line, values in _objects(path):
         doc_id = _id(values, path, line)
         rest = {k: v for k, v in values.items() if k not in {"_id", "title", "text"}}
@@ -197,7 +197,12 @@ def _check_line(query: str, doc: str, score: float) -> None:
         raise RecordError(f"The score of {doc!r} for {query!r} is {score}, which ranks nothing.")
 
 
-def _corpus_path(folder: Path) -> Path:
+def corpus_path(folder: Path) -> Path:
+    """Return the corpus of a folder, plain or packed.
+
+    Raises:
+        RecordError: There is none.
+    """
     return _one_of(folder, "corpus.jsonl", "corpus.jsonl")
 
 

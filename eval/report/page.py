@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 CASE_COLUMNS = ("mrr", "evidence_f1", "must_contain")
-_NOT_PLOTTED = {"Length", "Cost", "Other"}  # groups whose measures are not shares
+_NOT_PLOTTED = {"Length", "Judge", "Cost", "Other"}  # groups whose measures are not shares
 
 
 def render_html(run: Run, gates: Sequence[GateResult]) -> str:

@@ -1,0 +1,1 @@
+"""Measure searching and answering on public benchmarks in BEIR's layout."""
