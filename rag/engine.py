@@ -66,7 +66,7 @@ class AnswerEngine(BaseQueryEngine):
         reader: Reader | None = None,
     ) -> None:
         super().__init__(callback_manager=CallbackManager([]))
-        self._index = index
+        self.index = index
         self._settings = settings
         self._synthesizer = synthesizer or QuoteSynthesizer()
         self._llm_name = llm_name
@@ -137,11 +137,11 @@ class AnswerEngine(BaseQueryEngine):
         if not self._answers(reading, wanted):
             yield from self._abstain(question, papers, wanted, trace)
             return
-        yield from self._write(question, papers, reading, trace)
+        yield from self._write(question, papers, reading, trace, whole=bool(wanted))
 
     def _stated(self, question: Question) -> Filters | None:
         return questions.filters_for(
-            question, lambda found: bool(self._index.catalogue.matching(found))
+            question, lambda found: bool(self.index.catalogue.matching(found))
         )
 
     def _search(
@@ -155,13 +155,13 @@ class AnswerEngine(BaseQueryEngine):
     def _answers(self, reading: Reading, stated: Filters | None) -> bool:
         """Say whether the evidence is good enough to answer.
 
-        A question that names an author or topic of the library is answered from these papers.
+        A question that names an author, a topic or a system of the library is answered from it.
         """
         if not reading.sentences:
             return False
         threshold = self._settings.abstain_below
         limit = self._reader.weights.abstain_below if threshold is None else threshold
-        return reading.probability >= limit or bool(stated)
+        return reading.probability >= limit or bool(stated) or bool(reading.named)
 
     def _abstain(
         self,
@@ -172,7 +172,7 @@ class AnswerEngine(BaseQueryEngine):
     ) -> Iterator[str | Answer]:
         text = ABSTENTION
         if not papers:
-            empty = not self._index.catalogue.browse(limit=1)
+            empty = not self.index.catalogue.browse(limit=1)
             text = EMPTY if empty else NO_MATCH if filters else ABSTENTION
         yield text
         yield Answer(
@@ -191,9 +191,11 @@ class AnswerEngine(BaseQueryEngine):
         papers: tuple[RankedPaper, ...],
         reading: Reading,
         trace: _Trace,
+        *,
+        whole: bool,
     ) -> Iterator[str | Answer]:
         most = LLM_EVIDENCE if self._llm_name else self._settings.max_statements
-        evidence = choose(question, reading.sentences, most=most)
+        evidence = choose(question, reading, most=most, whole=whole)
         for piece in self._synthesizer.write(question.search, evidence):
             if isinstance(piece, str):
                 yield piece

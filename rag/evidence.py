@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 
@@ -29,8 +29,8 @@ _HAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _DIGIT = re.compile(r"\d")
 _SERIES = re.compile(r"(?:,[^,.]{2,60}){2,}|\(\d\)|\bboth\b", re.IGNORECASE)
 _OURS = re.compile(
-    r"\b(we|our|this (paper|work|article|study))\b.{0,40}\b(propos|introduc|present|develop|design|"
-    r"describ|formulat|stud|investigat|show|prov|find|demonstrat)",
+    r"\b(we|this (paper|work|article|study))\b.{0,40}\b(propos|introduc|present|develop|design|"
+    r"describ|formulat|set forth|stud(y|ies)|investigat|show|prove|find|demonstrat)",
     re.IGNORECASE,
 )
 _RESULT = re.compile(
@@ -60,14 +60,13 @@ SENTENCE_FEATURES = (
     "result_and_number",
 )
 ANSWER_FEATURES = (
-    "best_sentence",
-    "second_sentence",
     "cosine",
     "paper_cosine",
     "coverage_paper",
     "coverage_sentence",
     "missing_weight",
-    "names_missing",
+    "name_met",
+    "name_unknown",
     "rarest_met",
     "lexical_terms",
     "gap",
@@ -117,13 +116,22 @@ class Reading:
     """What reading the ranked papers gave.
 
     ``sentences`` is sorted by falling score; ``features`` has their rows in the same order.
-    ``probability`` estimates, 0 to 1, that the library holds an answer.
+    ``probability`` estimates, 0 to 1, that the library holds an answer. ``named`` lists the papers
+    that hold a system name of the question ("EDGE", "FedGFM+"), by name; ``papers`` are those read.
     """
 
-    sentences: tuple[Evidence, ...]
-    features: Vectors
-    probability: float
-    signals: Mapping[str, float]
+    sentences: tuple[Evidence, ...] = ()
+    features: Vectors = field(
+        default_factory=lambda: np.zeros((0, len(SENTENCE_FEATURES)), np.float32)
+    )
+    probability: float = 0.0
+    signals: Mapping[str, float] = field(default_factory=dict)
+    named: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    papers: tuple[RankedPaper, ...] = ()
+
+    def feature(self, name: str) -> Vectors:
+        """Return one feature of every sentence, in their order."""
+        return np.asarray(self.features[:, SENTENCE_FEATURES.index(name)], np.float32)
 
 
 class Reader:
@@ -154,16 +162,20 @@ class Reader:
             The sentences, best first, and how likely they hold an answer. Empty for no papers.
         """
         if not papers:
-            return Reading((), np.zeros((0, len(SENTENCE_FEATURES)), np.float32), 0.0, {})
-        sheet = _Sheet(self._index, question, papers[:PAPERS_READ])
+            return Reading()
+        papers = papers[:PAPERS_READ]
+        sheet = _Sheet(self._index, question, papers)
         features = sheet.features()
         logits = self.weights.sentence.logits(features)
         order = np.argsort(-logits, kind="stable")
         sentences = tuple(sheet.evidence(int(i), float(logits[i])) for i in order)
-        signals = sheet.signals(features[order], logits[order])
+        signals = sheet.signals(features)
         row = np.asarray([[signals[name] for name in ANSWER_FEATURES]], np.float32)
         logit = float(self.weights.answer.logits(row)[0])
-        return Reading(sentences, features[order], 1 / (1 + math.exp(-logit)), signals)
+        probability = 1 / (1 + math.exp(-logit))
+        return Reading(
+            sentences, features[order], probability, signals, sheet.named(), tuple(papers)
+        )
 
 
 class _Sheet:
@@ -183,7 +195,7 @@ class _Sheet:
 
     def _read_terms(self, index: Index) -> None:
         """Find which of the question's terms each sentence and paper holds."""
-        terms = index.terms
+        terms = self._terms = index.terms
         asked = list(dict.fromkeys(terms.terms(self._question.text)))
         context = list(dict.fromkeys(terms.terms(self._question.search)))
         weights = terms.weights([*asked, *context])
@@ -288,13 +300,8 @@ class _Sheet:
             "result_and_number": result * number,
         }
 
-    def signals(self, features: Vectors, logits: Vectors) -> dict[str, float]:
-        """Describe how well the best sentences and papers meet the question.
-
-        Args:
-            features: Rows of the sentences, best first.
-            logits: Their scores, best first.
-        """
+    def signals(self, features: Vectors) -> dict[str, float]:
+        """Describe how well the papers meet the question, in the names of ``ANSWER_FEATURES``."""
         total = sum(self._asked.values()) or 1.0
         best = max(range(len(self._papers)), key=lambda n: self._paper_coverage(n))
         missing = [w for t, w in self._asked.items() if t not in self._paper_terms[best]]
@@ -303,18 +310,35 @@ class _Sheet:
         scores = [ranked.score for ranked in self._papers]
         found = set().union(*self._paper_terms)
         return {
-            "best_sentence": float(logits[0]),
-            "second_sentence": float(logits[min(1, len(logits) - 1)]),
             "cosine": float(column["cosine"].max()),
             "paper_cosine": max((r.cosine or 0.0) for r in self._papers),
             "coverage_paper": self._paper_coverage(best) / total,
             "coverage_sentence": float(column["coverage"].max()),
             "missing_weight": max(missing, default=0.0) / self._heaviest,
             "rarest_met": max(met, default=0.0) / self._heaviest,
-            "names_missing": 1.0 - _share(self._names & found, self._names),
+            "name_met": self._heaviest_of(self._names & self._paper_terms[best]),
+            "name_unknown": self._heaviest_of(self._names - found),
             "lexical_terms": min(len(self._asked), 12) / 12,
             "gap": scores[0] - (scores[1] if len(scores) > 1 else 0.0),
         }
+
+    def named(self) -> dict[str, tuple[str, ...]]:
+        """Return which papers hold each system name of the question; names of none are left out."""
+        found = {}
+        for name in systems_in(self._question.search):
+            terms = set(self._terms.terms(name))
+            holders = [
+                ranked.paper.id
+                for ranked, held in zip(self._papers, self._paper_terms, strict=True)
+                if terms and terms <= held
+            ]
+            if holders:
+                found[name] = tuple(holders)
+        return found
+
+    def _heaviest_of(self, terms: set[str]) -> float:
+        """Return how rare the rarest of some terms is, 0 to 1; 0 for none."""
+        return max((self._asked.get(term, 0.0) for term in terms), default=0.0) / self._heaviest
 
     def _paper_coverage(self, n: int) -> float:
         return sum(w for t, w in self._asked.items() if t in self._paper_terms[n])
@@ -330,6 +354,18 @@ def names_in(text: str) -> list[str]:
         word.strip(".'’")
         for i, word in enumerate(words)
         if re.search(r"\w[A-Z]|\d\w|[A-Za-z]\d", word) or (i > 0 and word[:1].isupper())
+    ]
+
+
+def systems_in(text: str) -> list[str]:
+    """Return the words of a question that can only be names: "EDGE", "4D3R", "Graph-KV", "FedGFM+".
+
+    A plain capitalised word, a number and a usual abbreviation in lower case are none.
+    """
+    return [
+        word
+        for word in names_in(text)
+        if re.search(r"[A-Za-z]", word) and re.search(r"\w[A-Z]|\d[A-Za-z]|[A-Za-z]\d", word)
     ]
 
 

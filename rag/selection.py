@@ -1,41 +1,70 @@
 """From scored sentences to the few that are shown: one paper or several, both sides, no repeats."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from .evidence import Reading
 from .question import Question
-from .schema import Evidence
+from .schema import Evidence, RankedPaper
 
-LIST_MARGIN = 2.5  # a paper stays in a list while its best sentence is this near the best (logits)
+LIST_SHARE = 0.5  # a paper stays in a list while its score is this share of the best one's
+CONTRIBUTION = 1.5  # in a list, a sentence that says what its paper does counts so much more
 
 
-def choose(question: Question, sentences: Sequence[Evidence], *, most: int) -> tuple[Evidence, ...]:
+def choose(
+    question: Question, reading: Reading, *, most: int, whole: bool = False
+) -> tuple[Evidence, ...]:
     """Choose the sentences of an answer.
 
     Args:
         question: The question as understood.
-        sentences: Sentences, best first.
+        reading: The scored sentences.
         most: At most so many, 1 or more.
+        whole: Every paper read belongs to a list, since the question's own words filtered them.
 
     Returns:
-        The chosen sentences, best first; for a question about several papers one from each.
+        The chosen sentences, best first. A question about several papers gets one sentence from
+        each, a comparison one from each side before any second one.
     """
-    distinct = list(_without_repeats(sentences))
+    distinct = list(_without_repeats(reading.sentences))
     if question.many:
-        return tuple(_one_a_paper(distinct)[:most])
+        listed = [r.paper.id for r in reading.papers if whole or _belongs(r, reading)]
+        best = _one_a_paper(_contributions_up(reading))
+        return tuple(best[name] for name in listed if name in best)[:most]
     if question.compare:
-        sides = _one_a_paper(distinct)[:2]
+        sides = list(_one_a_paper(_of_the_named(distinct, reading)).values())[:2]
         rest = [one for one in distinct if one not in sides]
         return tuple([*sides, *rest][:most])
     return tuple(distinct[:most])
 
 
-def _one_a_paper(sentences: Sequence[Evidence]) -> list[Evidence]:
-    """Return the best sentence of each paper that comes near the best of all."""
+def _belongs(ranked: RankedPaper, reading: Reading) -> bool:
+    return ranked.score >= LIST_SHARE * reading.papers[0].score
+
+
+def _contributions_up(reading: Reading) -> list[Evidence]:
+    """Sort the sentences so that those that say what their paper does come earlier."""
+    raised = [
+        replace(one, score=one.score + CONTRIBUTION * float(ours))
+        for one, ours in zip(reading.sentences, reading.feature("ours"), strict=True)
+    ]
+    return sorted(_without_repeats(raised), key=lambda one: -one.score)
+
+
+def _of_the_named(sentences: Sequence[Evidence], reading: Reading) -> list[Evidence]:
+    """Keep the papers that the question names, when it names at least two."""
+    named = {paper_id for ids in reading.named.values() for paper_id in ids}
+    if len(named) < 2:
+        return list(sentences)
+    return [one for one in sentences if one.paper.id in named]
+
+
+def _one_a_paper(sentences: Sequence[Evidence]) -> dict[str, Evidence]:
+    """Return paper id → its best sentence, best first."""
     best: dict[str, Evidence] = {}
     for one in sentences:
         best.setdefault(one.paper.id, one)
-    floor = sentences[0].score - LIST_MARGIN if sentences else 0.0
-    return [one for one in best.values() if one.score >= floor]
+    return best
 
 
 def _without_repeats(sentences: Iterable[Evidence]) -> Iterable[Evidence]:
