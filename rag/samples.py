@@ -24,6 +24,10 @@ def open_sample(settings: Settings, *, progress: Progress = no_progress) -> Libr
         progress: Told of every step of building.
     """
     library = open_library(NAME, settings=settings, create=True)
-    if not library.papers(limit=1):
-        library.add(sample_files(), progress=progress)
+    try:
+        if not library.papers(limit=1):
+            library.add(sample_files(), progress=progress)
+    except BaseException:
+        library.close()
+        raise
     return library
