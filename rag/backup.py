@@ -18,6 +18,11 @@ from .folders import cannot_make, draft_in, put_in_place
 from .schema import Paper
 
 ROOM = 2**26  # bytes of the disk that stay free
+MISTYPED = """
+    SELECT 1 FROM passages s LEFT JOIN papers p ON p.id = s.paper_id
+    WHERE p.id IS NULL OR typeof(s.start) != 'integer' OR typeof(s.end) != 'integer'
+        OR typeof(s.position) != 'integer' OR s.start < 0 OR s.end < s.start
+"""
 
 
 def save(folder: Path, database: Database, file: Path) -> Path:
@@ -176,7 +181,9 @@ def _check_rows(connection: sqlite3.Connection, dim: int) -> None:
                 papers.validate_json(record)
         for vector, sentences in connection.execute("SELECT vector, sentences FROM passages"):
             _check_vectors(vector, sentences, dim)
-    except (sqlite3.DatabaseError, ValueError) as exc:
+        if connection.execute(f"SELECT EXISTS ({MISTYPED})").fetchone()[0]:
+            raise ValueError("a passage has no paper, or no offsets in it")
+    except (sqlite3.DatabaseError, ValueError, TypeError) as exc:
         raise _damaged(f"{type(exc).__name__}: {exc}") from exc
 
 
