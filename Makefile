@@ -3,7 +3,7 @@
 .PHONY: help ask test lint types format constraints clean
 
 PYTHON ?= python3
-Q ?= Which papers use diffusion models?
+Q ?= How much faster is EDGE than earlier methods?
 # The question as it was typed: make must not expand a `$` in it, nor the shell a quote.
 QUESTION := $(value Q)
 export QUESTION
