@@ -3,7 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
@@ -12,7 +12,7 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from . import question as questions
-from .evidence import Reader, Reading
+from .evidence import Reader, Reading, systems_in
 from .index import Index
 from .question import Question
 from .retrieval import PaperRetriever, Searcher
@@ -25,6 +25,7 @@ ABSTENTION = "The papers in this library do not answer this question."
 EMPTY = "This library holds no papers yet. Add some: citewell add FILE"
 NO_MATCH = "No paper in this library matches the filters. Change or drop them."
 COURTESY = "Ask me about the papers in this library."
+MOST_SYSTEMS = 4  # names of a comparison that are looked up one by one
 LLM_EVIDENCE = 6  # sentences in a prompt: about 200 tokens
 
 
@@ -132,7 +133,7 @@ class AnswerEngine(BaseQueryEngine):
             return
         wanted = filters or self._stated(question)
         papers = self._search(question, wanted, trace)
-        reading = self._reader.read(question, papers)
+        reading = self._reader.read(question, self._with_named(question, papers))
         trace.mark("read")
         if not self._answers(reading, wanted):
             yield from self._abstain(question, papers, wanted, trace)
@@ -151,6 +152,19 @@ class AnswerEngine(BaseQueryEngine):
         trace.mark("search")
         trace.timings_ms.update({k: round(v, 2) for k, v in found.timings_ms.items()})
         return found.papers
+
+    def _with_named(
+        self, question: Question, papers: tuple[RankedPaper, ...]
+    ) -> tuple[RankedPaper, ...]:
+        """Put the papers of the systems that a comparison names before all others."""
+        systems = systems_in(question.search) if question.compare else []
+        ranked = {one.paper.id: one for one in papers}
+        named: dict[str, RankedPaper] = {}
+        for system in systems[:MOST_SYSTEMS]:
+            for one in self._searcher.search(system, top_k=1).papers:
+                low = replace(one, score=papers[-1].score if papers else one.score)
+                named[one.paper.id] = ranked.get(one.paper.id, low)
+        return (*named.values(), *(one for one in papers if one.paper.id not in named))
 
     def _answers(self, reading: Reading, stated: Filters | None) -> bool:
         """Say whether the evidence is good enough to answer.
