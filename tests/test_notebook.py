@@ -54,7 +54,7 @@ def test_it_runs_and_says_what_it_promises(monkeypatch, tmp_path):
         "30% less acid",
         "True ()",
         "cited: ['Roasting']",
-        "@article{",
+        "@misc{author2024cold,",
         "2 papers restored",
     ):
         assert promise in said
