@@ -3,6 +3,7 @@
 A reply that holds no verdict is no score, with the reply as the reason; it is never a 0.
 """
 
+import asyncio
 import logging
 import re
 from collections.abc import Mapping, Sequence
@@ -34,7 +35,7 @@ _YES_NO = re.compile(
 )
 _GRADE = re.compile(
     r"\W*(?:(?:the\s+)?(?:score|rating|grade)\W+(?:is\W+)?)?(\d(?:\.\d{1,3})?)"
-    r"\s*(?:/\s*5(?:\.0)?|out of 5)?(?![\w.%/])\.?",
+    r"\s*(?:/\s*5(?:\.0)?|out of 5)?(?!\.?\d|[\w%/])",
     re.IGNORECASE,
 )
 
@@ -118,13 +119,13 @@ def _asked(evaluator: "BaseEvaluator", case: Case, reply: Reply) -> str:
     from rag.llms.streaming import neutralise
 
     quotes = [neutralise(citation.quote) for citation in reply.citations]
-    result = evaluator.evaluate(
+    judging = evaluator.aevaluate(  # its evaluate() hides what went wrong
         query=neutralise(case.question),
         response=neutralise(reply.prose),
         contexts=["\n\n".join(quotes) or "(nothing was cited)"],
         **({"reference": neutralise(case.answer)} if case.answer else {}),
     )
-    return result.feedback or ""
+    return asyncio.run(judging).feedback or ""
 
 
 def _evaluators(llm: "LLM") -> dict[str, "BaseEvaluator"]:
