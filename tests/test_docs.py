@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import click
@@ -126,8 +127,30 @@ def test_every_runtime_dependency_is_explained():
     page = (ROOT / "docs" / "dependencies.md").read_text("utf-8")
     rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     explained = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
-    declared = {re.match(r"[\w-]+", one)[0] for one in PYPROJECT["project"]["dependencies"]}
-    assert explained == declared
+    assert explained == declared(PYPROJECT["project"]["dependencies"])
+
+
+def declared(requirements):
+    return {re.match(r"[\w-]+", one)[0].lower() for one in requirements}
+
+
+def imported(path):
+    """Return the top-level modules that a file imports, ours and Python's own left out."""
+    nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
+    return {name.split(".")[0] for name in names} - {*sys.stdlib_module_names, "rag", "ui", "eval"}
+
+
+def test_every_imported_package_is_declared():
+    packages = packages_distributions()
+    runtime = declared(PYPROJECT["project"]["dependencies"])
+    develop = runtime | declared(PYPROJECT["dependency-groups"]["dev"])
+    for path in MODULES:
+        allowed = develop if path.parent == ROOT / "eval" / "bench" else runtime
+        for module in imported(path):
+            names = {name.lower().replace("_", "-") for name in packages[module]}
+            assert names & allowed, f"{path}: {module}"
 
 
 def test_every_declared_package_has_one_pinned_version_within_its_bounds():
@@ -137,8 +160,8 @@ def test_every_declared_package_has_one_pinned_version_within_its_bounds():
     pairs = [line.split("==") for line in lines if not line.startswith("#")]
     pinned = {name.lower().replace("_", "-"): version for name, version in pairs}
     assert len(pinned) == len(pairs)
-    declared = [*PYPROJECT["project"]["dependencies"], *PYPROJECT["dependency-groups"]["dev"]]
-    for requirement in map(Requirement, declared):
+    named = [*PYPROJECT["project"]["dependencies"], *PYPROJECT["dependency-groups"]["dev"]]
+    for requirement in map(Requirement, named):
         assert requirement.specifier.contains(pinned[requirement.name]), requirement
     assert not any("+" in version for version in pinned.values())
 
