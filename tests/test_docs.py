@@ -242,6 +242,14 @@ def test_make_help_lists_every_command(make):
         assert f"make {target}" in shown
 
 
+@pytest.mark.model
+def test_the_readme_shows_what_make_ask_answers(make, citewell):
+    (arguments, _) = json.loads(make("ask").stdout)
+    shown = README.split("$ make ask\n")[1].split("\n```")[0]
+    assert citewell(*arguments).out.strip() == shown
+    assert f'"{arguments[-1]}"' in README
+
+
 def test_ci_runs_what_a_contributor_types():
     lines = (ROOT / ".ci" / "run").read_text().splitlines()
     commands = [line for line in lines if line and not line.startswith(("#", "set ", "cd "))]
