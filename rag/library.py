@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from . import __version__, folders
 from . import manifest as manifests
 from .backup import load, save
+from .conversations import Conversations
 from .errors import IndexMissingError, RagError, RecordError
 from .importing import Item, add_records
 from .index import Index, Progress, Work, no_progress
@@ -231,6 +232,11 @@ class Library:
             return self._engines[name]
 
     # ---- keeping -------------------------------------------------------------------------------
+
+    @property
+    def conversations(self) -> Conversations:
+        """Return the conversations kept in this library; they need no lock and no open index."""
+        return Conversations(self.folder)
 
     def export(self, papers: Sequence[Paper], format: str) -> str:  # noqa: A002  # as users type it
         """Return papers as a bibliography.
