@@ -1,4 +1,4 @@
-"""Running cases: rows at once, kills, resuming, workers, failures, a judge, the page's interface."""
+"""Running cases: rows at once, kills, resuming, workers, failures, a judge, the page."""
 
 import json
 import os
@@ -243,7 +243,7 @@ def test_resume_in_a_new_folder_starts_the_run(job, tmp_path):
 def test_a_run_is_not_overwritten(job, tmp_path):
     run_cases(job, tmp_path / "run")
     before = (tmp_path / "run" / "answers.jsonl").read_bytes()
-    with pytest.raises(RecordError, match="holds a run already.*--resume"):
+    with pytest.raises(RecordError, match=r"holds a run already.*--resume"):
         run_cases(job, tmp_path / "run")
     assert (tmp_path / "run" / "answers.jsonl").read_bytes() == before
 

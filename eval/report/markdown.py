@@ -1,7 +1,8 @@
 """The report as Markdown: figures and the cases that need a look."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 from ..measures import INFO, Measure, group_of
 from ..outcome import VERDICTS
@@ -19,6 +20,25 @@ def render_markdown(run: Run, gates: Sequence[GateResult]) -> str:
     parts = ["# Evaluation", *_overview(run), *_gates(gates), *_measures(run.overall)]
     parts += [*_kinds(run), *_attention(run)]
     return "\n".join(parts).rstrip() + "\n"
+
+
+def how_made(manifest: Mapping[str, Any]) -> list[str]:
+    """Return in a few words how a run was made; what the manifest does not tell is left out."""
+    questions, corpus, settings = (
+        manifest[name] if isinstance(manifest.get(name), dict) else {}
+        for name in ("questions", "corpus", "settings")
+    )
+    answers = settings.get("llm")
+    parts = {
+        "questions": questions.get("file"),
+        "library": corpus.get("library"),
+        "papers": corpus.get("papers"),
+        "retrieval": settings.get("retrieval"),
+        "answers": "quotes" if answers == "quote" else answers,
+        "embedder": settings.get("embedder"),
+        "judge": manifest.get("judge"),
+    }
+    return [f"{name}: {value}" for name, value in parts.items() if value not in (None, "")]
 
 
 def number(value: float | None) -> str:
@@ -56,7 +76,9 @@ def kinds_of(run: Run) -> dict[str, dict[str, Measure]]:
 
 
 def _overview(run: Run) -> list[str]:
-    lines = ["", f"{len(run.outcomes)} of {len(run.cases)} cases are finished.", ""]
+    made = [_text(part) for part in how_made(run.manifest)]
+    lines = ["", " · ".join(made)] if made else []
+    lines += ["", f"{len(run.outcomes)} of {len(run.cases)} cases are finished.", ""]
     lines += ["| outcome | cases |", "|---|---:|"]
     return lines + [f"| {verdict} | {count} |" for verdict, count in verdict_counts(run).items()]
 

@@ -14,7 +14,7 @@ from ..reply import Reply
 from ..summary import risk_points
 from .explain import explain
 from .gates import GateResult
-from .markdown import KIND_COLUMNS, chance, kinds_of, number, verdict_counts
+from .markdown import KIND_COLUMNS, chance, how_made, kinds_of, number, verdict_counts
 from .run import Run
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def render_html(run: Run, gates: Sequence[GateResult]) -> str:
     return render_page(
         "report.html",
         run=run,
+        made=how_made(run.manifest),
         gates=gates,
         missing=reported,
         verdicts=verdict_counts(run),
