@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import click
 
 from rag.commands.options import embedder_option, json_option, library_option, llm_options
-from rag.errors import RagError, SettingsError
+from rag.errors import RagError
 
 if TYPE_CHECKING:
     from .bench.results import Results
@@ -329,4 +329,4 @@ def _show_bench(results: "Results", markdown: Path | None, *, as_json: bool) -> 
         table.put_between_marks(markdown, results)
     click.echo(table.as_json(results) if as_json else table.as_text(results), nl=False)
     if results.problems:
-        raise SettingsError("\n".join(results.problems))
+        raise RagError("\n".join(results.problems))

@@ -4,7 +4,7 @@ Cases are the unit that is resampled. A statistic gets an array with one row a c
 ``(n, columns)``, and may return None where it is not defined; such resamples are left out.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -13,6 +13,25 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """A statistic that takes many resamples at once, each as how often it drew every case.
+
+    Attributes:
+        one: The statistic of an array with one row a case.
+        many: Takes that array and the counts, ``(resamples, n)``; gives one value a resample, NaN
+            where it has none.
+    """
+
+    one: Statistic
+    many: Callable[[Floats, Floats], Floats]
+
+    def __call__(self, rows: Floats) -> float | None:
+        """Return the statistic of one array."""
+        return self.one(rows)
+
 
 RESAMPLES = 2000
 LEVEL = 0.95
@@ -125,6 +144,12 @@ def paired_bootstrap(
     rng = np.random.default_rng(seed)
     if statistic is mean:
         return _middle(_resampled(right - left, mean, rng, resamples), level)
+    if isinstance(statistic, Weighted):
+        both = [
+            statistic.many(right, counts) - statistic.many(left, counts)
+            for counts in _counts(len(left), rng, resamples)
+        ]
+        return _middle(_present(np.concatenate(both)), level)
     drawn = []
     for _ in range(resamples):
         cases = rng.integers(len(left), size=len(left))
@@ -157,8 +182,13 @@ def randomisation_test(
         return None
     differs = np.flatnonzero(np.any((left != right).reshape(len(left), -1), axis=1))
     exact = len(differs) <= _EXACT
+    swaps = _swaps(len(differs), exact, np.random.default_rng(seed), resamples)
+    if statistic is mean:  # an exchange flips the sign of a difference
+        sums = np.where(swaps, -1.0, 1.0) @ (right - left)[differs] / len(left)
+        hits, count = int((np.abs(sums) >= abs(seen) - 1e-12).sum()), len(sums)
+        return hits / count if exact else (hits + 1) / (count + 1)
     hits, count = 0, 0
-    for swap in _swaps(len(differs), exact, np.random.default_rng(seed), resamples):
+    for swap in swaps:
         one, other = left.copy(), right.copy()
         cases = differs[swap]
         one[cases], other[cases] = right[cases], left[cases]
@@ -168,12 +198,10 @@ def randomisation_test(
     return hits / count if exact else (hits + 1) / (count + 1)
 
 
-def _swaps(
-    n: int, exact: bool, rng: np.random.Generator, resamples: int
-) -> list[NDArray[np.bool_]]:
+def _swaps(n: int, exact: bool, rng: np.random.Generator, resamples: int) -> NDArray[np.bool_]:
     if exact:
-        return [np.array(pattern, dtype=bool) for pattern in product((False, True), repeat=n)]
-    return list(rng.integers(2, size=(resamples, n)).astype(bool))
+        return np.array(list(product((False, True), repeat=n)), dtype=bool).reshape(2**n, n)
+    return rng.integers(2, size=(resamples, n)).astype(bool)
 
 
 def _resampled(
@@ -181,12 +209,30 @@ def _resampled(
 ) -> Floats:
     """Return the statistic of each resample; means are taken many at a time."""
     n = len(data)
+    if isinstance(statistic, Weighted):
+        return _present(
+            np.concatenate([statistic.many(data, c) for c in _counts(n, rng, resamples)])
+        )
     if statistic is not mean:
         values = [statistic(data[rng.integers(n, size=n)]) for _ in range(resamples)]
         return np.array([value for value in values if value is not None])
     step = max(1, _CHUNK // n)
     counts = [min(step, resamples - done) for done in range(0, resamples, step)]
     return np.concatenate([data[rng.integers(n, size=(c, n))].mean(axis=1) for c in counts])
+
+
+def _counts(n: int, rng: np.random.Generator, resamples: int) -> Iterator[Floats]:
+    """Yield how often each resample drew every case, ``(some, n)``, until there are enough."""
+    step = max(1, _CHUNK // n)
+    for done in range(0, resamples, step):
+        some = min(step, resamples - done)
+        drawn = rng.integers(n, size=(some, n)) + n * np.arange(some)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=some * n).reshape(some, n)
+        yield counts.astype(np.float64)
+
+
+def _present(values: Floats) -> Floats:
+    return values[~np.isnan(values)]
 
 
 def _middle(values: Floats, level: float) -> tuple[float, float] | None:

@@ -8,8 +8,9 @@ import numpy as np
 from . import metrics as m
 from .cases import Case
 from .measures import Measure, sort_key
+from .metrics import resampled
 from .outcome import Outcome
-from .stats import Floats, Statistic, bootstrap_interval
+from .stats import Floats, Statistic, Weighted, bootstrap_interval
 
 Cells = tuple[float, ...]
 Pair = tuple[Case | None, Outcome]
@@ -155,11 +156,19 @@ def _at_percent(percent: float) -> Statistic:
 
 
 SET_MEASURES: Mapping[str, SetMeasure] = {
-    "abstention_precision": SetMeasure(_abstention, _columns(m.abstention_precision)),
-    "abstention_recall": SetMeasure(_abstention, _columns(m.abstention_recall)),
-    "abstention_f1": SetMeasure(_abstention, _columns(m.abstention_f1)),
-    "answerability_auc": SetMeasure(_answerability, _columns(m.area_under_roc)),
-    "aurc": SetMeasure(_risk, _columns(m.aurc)),
-    "latency_p50_ms": SetMeasure(_latency, _at_percent(50)),
-    "latency_p95_ms": SetMeasure(_latency, _at_percent(95)),
+    "abstention_precision": SetMeasure(
+        _abstention, Weighted(_columns(m.abstention_precision), resampled.abstention_precision)
+    ),
+    "abstention_recall": SetMeasure(
+        _abstention, Weighted(_columns(m.abstention_recall), resampled.abstention_recall)
+    ),
+    "abstention_f1": SetMeasure(
+        _abstention, Weighted(_columns(m.abstention_f1), resampled.abstention_f1)
+    ),
+    "answerability_auc": SetMeasure(
+        _answerability, Weighted(_columns(m.area_under_roc), resampled.area_under_roc)
+    ),
+    "aurc": SetMeasure(_risk, Weighted(_columns(m.aurc), resampled.aurc)),
+    "latency_p50_ms": SetMeasure(_latency, Weighted(_at_percent(50), resampled.percentile(50))),
+    "latency_p95_ms": SetMeasure(_latency, Weighted(_at_percent(95), resampled.percentile(95))),
 }

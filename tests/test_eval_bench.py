@@ -41,8 +41,6 @@ def test_duplicates_that_the_library_merges_keep_both_ids(settings, folder):
     with corpus.library:
         ids = sorted(corpus.originals.values())
         assert ids == [("d1", "d6"), ("d2",), ("d3",), ("d4",), ("d5",), ("d8",)]
-        assert corpus.paper_of("d6") == corpus.paper_of("d1") is not None
-        assert corpus.paper_of("d7") is None
     assert (corpus.facts.records, corpus.facts.papers, corpus.facts.failed) == (8, 6, 1)
 
 
@@ -203,12 +201,14 @@ def test_all_runs_what_a_folder_has_and_fills_the_marked_part(citewell, settings
     page = tmp_path / "table.md"
     page.write_text(f"# Before\n\n{BEGIN}\nold\n{END}\n\nAfter\n")
     shutil.rmtree(folder / "qrels")
+    other = folder.rename(tmp_path / "other")
     done = citewell(
-        "bench", "all", TINY, folder, "--markdown", page, "--out", tmp_path / "out", "--check-trec"
+        "bench", "all", TINY, other, "--markdown", page, "--out", tmp_path / "out", "--check-trec"
     )
     assert (done.code, done.err) == (0, "")
     assert "tiny (test): 6 papers, 5 queries" in done.out
-    assert done.out.count("tiny/qa.jsonl: 5 questions") == 2
+    assert "tiny/qa.jsonl: 5 questions" in done.out
+    assert "other/qa.jsonl: 5 questions" in done.out
     text = page.read_text()
     assert text.startswith(f"# Before\n\n{BEGIN}\n\nCitewell ")
     assert text.endswith(f"{END}\n\nAfter\n")
@@ -248,6 +248,12 @@ def test_a_folder_that_is_no_benchmark_is_a_sentence(citewell, arguments, told):
     done = citewell("bench", *arguments)
     assert (done.code, done.out) == (1, "")
     assert told in done.err
+
+
+def test_two_folders_of_one_name_are_refused(citewell, folder):
+    done = citewell("bench", "retrieval", TINY, folder)
+    assert (done.code, done.out) == (1, "")
+    assert "Two folders are called 'tiny'" in done.err
 
 
 def test_a_page_without_the_marks_is_left_alone(tmp_path):

@@ -5,6 +5,7 @@ import pytest
 
 from eval.metrics import area_under_roc
 from eval.stats import bootstrap_interval, paired_bootstrap, paired_difference, randomisation_test
+from eval.summary import SET_MEASURES
 
 
 def test_the_interval_of_a_mean_is_close_to_the_normal_one():
@@ -87,3 +88,30 @@ def test_no_value_on_one_side_gives_no_difference():
 def test_runs_that_are_not_paired_are_refused():
     with pytest.raises(ValueError, match="not paired"):
         paired_difference([1.0], [1.0, 2.0])
+
+
+@pytest.mark.parametrize("name", SET_MEASURES)
+def test_a_set_measure_of_many_resamples_is_that_of_each(name):
+    rng = np.random.default_rng(1)
+    statistic = SET_MEASURES[name].statistic
+    for size in (1, 2, 7, 30):
+        columns = [rng.integers(0, 6, size=size) / 5, rng.integers(0, 2, size=size)]
+        if name.startswith("abstention"):
+            columns[0] = rng.integers(0, 2, size=size)
+        rows = np.stack(columns[: 1 if name.startswith("latency") else 2], axis=1).astype(float)
+        drawn = rng.integers(size, size=(40, size))
+        counts = np.stack([np.bincount(one, minlength=size) for one in drawn]).astype(float)
+        each = [statistic(rows[one]) for one in drawn]
+        expected = [np.nan if value is None else value for value in each]
+        np.testing.assert_allclose(statistic.many(rows, counts), expected, atol=1e-12)
+
+
+def test_the_paired_interval_of_a_set_measure_draws_the_same_cases_from_both():
+    rng = np.random.default_rng(2)
+    rows = np.stack([rng.random(40), rng.integers(0, 2, size=40)], axis=1)
+    worse = np.stack([rng.random(40), rows[:, 1]], axis=1)
+    weighted = SET_MEASURES["answerability_auc"].statistic
+    assert paired_bootstrap(rows, rows, weighted) == (0.0, 0.0)
+    assert paired_bootstrap(worse, rows, weighted) == pytest.approx(
+        paired_bootstrap(worse, rows, weighted.one), abs=0.03
+    )

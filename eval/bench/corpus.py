@@ -55,10 +55,6 @@ class Corpus:
     facts: Facts
     originals: Mapping[str, tuple[str, ...]]
 
-    def paper_of(self, original: str) -> str | None:
-        """Return the paper that a record of the benchmark became; None where it holds no text."""
-        return next((p for p, ids in self.originals.items() if original in ids), None)
-
 
 def open_corpus(folder: Path, settings: Settings, progress: Progress, **wishes: Any) -> Corpus:
     """Open the library of a benchmark's corpus; add the corpus the first time.

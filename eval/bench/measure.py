@@ -58,6 +58,7 @@ def run(
             before is in ``results.json``.
     """
     results = Results(made=_made(settings, wishes))
+    _check_names(folders)
     if wishes.out is not None:
         wishes.out.mkdir(parents=True, exist_ok=True)
     for folder in folders:
@@ -65,6 +66,17 @@ def run(
         if wishes.out is not None:
             replace_file(wishes.out / "results.json", table.as_json(results) + "\n")
     return results
+
+
+def _check_names(folders: Sequence[Path]) -> None:
+    """Refuse two folders of one name: their rows and run files could not be told apart."""
+    names = [folder.resolve().name for folder in folders]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise RecordError(
+            f"Two folders are called {twice!r}. Rows and run files bear the folder's name. "
+            "Measure them one after the other, or rename one."
+        )
 
 
 def _measure(

@@ -38,6 +38,7 @@ class RetrievalTable:
     judgments: str
     papers: int
     merged: int
+    textless: int  # records without title and text
     queries: int
     unasked: int  # queries that could not be asked, scored as answered with nothing
     add_seconds: float

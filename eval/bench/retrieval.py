@@ -74,6 +74,7 @@ def measure(
         benchmark.qrels_name,
         corpus.facts.papers,
         len(corpus.facts.merged),
+        corpus.facts.failed,
         len(benchmark.judged),
         max(unasked for _, _, unasked in runs.values()),
         corpus.facts.seconds,

@@ -83,7 +83,7 @@ def _retrieval_text(found: RetrievalTable) -> Iterator[str]:
     yield f"  {'engine':8} " + " ".join(f"{name:>21}" for name in SHOWN) + "   ms p50   p95"
     for row in found.rows:
         cells = " ".join(f"{_cell(row.measures[name]):>21}" for name in SHOWN)
-        yield f"  {row.engine:8} {cells} {row.query_ms_p50:8.1f} {row.query_ms_p95:5.0f}"
+        yield f"  {row.engine:8} {cells} {row.query_ms_p50:8.1f} {row.query_ms_p95:5.1f}"
     for row in found.rows:
         if row.against_hybrid:
             yield f"  hybrid - {row.engine}: nDCG@10 {_difference(row.against_hybrid)}"
@@ -94,8 +94,9 @@ def _retrieval_text(found: RetrievalTable) -> Iterator[str]:
 
 def _remarks(found: RetrievalTable) -> str:
     merged = f", {found.merged} duplicates merged" if found.merged else ""
+    textless = f", {found.textless} records without text" if found.textless else ""
     unasked = f", {found.unasked} queries could not be asked" if found.unasked else ""
-    return merged + unasked
+    return merged + textless + unasked
 
 
 def _retrieval_markdown(tables: list[RetrievalTable]) -> Iterator[str]:
@@ -108,12 +109,15 @@ def _retrieval_markdown(tables: list[RetrievalTable]) -> Iterator[str]:
         for row in found.rows:
             yield _retrieval_row(found, row)
     yield ""
-    yield "| benchmark | judgments | papers | duplicates merged | queries | seconds to add |"
-    yield "|---|---|---:|---:|---:|---:|"
+    yield (
+        "| benchmark | judgments | papers | duplicates merged | records without text | queries "
+        "| seconds to add |"
+    )
+    yield "|---|---|---:|---:|---:|---:|---:|"
     for t in tables:
         yield (
-            f"| {t.benchmark} | {t.judgments} | {t.papers:,} | {t.merged} | {t.queries:,} "
-            f"| {t.add_seconds:,.0f} |"
+            f"| {t.benchmark} | {t.judgments} | {t.papers:,} | {t.merged} | {t.textless} "
+            f"| {t.queries:,} | {t.add_seconds:,.0f} |"
         )
     checked = [r.trec_difference for t in tables for r in t.rows if r.trec_difference is not None]
     if checked:
@@ -129,7 +133,7 @@ def _retrieval_row(found: RetrievalTable, row: EngineRow) -> str:
         cells[0] = f"**{value}** {rest}"
     d = row.against_hybrid
     span = "–" if d is None else f"{d.value:+.3f} <sub>{_span(d)}</sub>"
-    times = f"{row.query_ms_p50:.0f} <sub>p95 {row.query_ms_p95:.0f}</sub>"
+    times = f"{row.query_ms_p50:.1f} <sub>p95 {row.query_ms_p95:.1f}</sub>"
     shown = [found.benchmark, row.engine, *cells, span, "–" if d is None else chance(d.p), times]
     return "| " + " | ".join(shown) + " |"
 
