@@ -97,21 +97,14 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal without Unicode shows "?"
         sys.stdout.reconfigure(errors="replace")
     try:
-        cli.main(standalone_mode=False)
-    except click.exceptions.Exit as exc:
-        sys.exit(exc.exit_code)
-    except click.Abort:
+        code = cli.main(standalone_mode=False)  # an exit code where a command asked for one
+    except click.Abort:  # Ctrl-C, or a question that nobody could answer
         click.echo("error: Stopped. What was stored stays stored.", err=True)
-        sys.exit(INTERRUPTED)
+        code = INTERRUPTED
     except click.ClickException as exc:
         exc.show()
-        sys.exit(exc.exit_code)
+        code = exc.exit_code
     except RagError as exc:
         click.echo(f"error: {exc}", err=True)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        click.echo("error: Stopped. What was stored stays stored.", err=True)
-        sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        code = 1
+    sys.exit(code if isinstance(code, int) else 0)
