@@ -141,6 +141,18 @@ def test_a_command_of_others_that_cannot_be_loaded_leaves_ours_alone(citewell, m
     assert run.err.startswith("error: The command 'fly' cannot be loaded: ModuleNotFoundError")
 
 
+def test_a_terminal_without_unicode_gets_marks_and_json_stays_exact(citewell, monkeypatch):
+    title = "Café 咖啡"
+    Path("papers.jsonl").write_text(json.dumps({"title": title, "abstract": "It is hot."}))
+    assert citewell("add", "papers.jsonl").code == 0
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    command = [sys.executable, "-m", "rag", "list"]
+    done = subprocess.run(command, capture_output=True, check=True)
+    assert "Café ??" in done.stdout.decode("latin-1")
+    done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["title"] == title
+
+
 # ---- papers ----------------------------------------------------------------------------------
 
 
