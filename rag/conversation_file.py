@@ -124,7 +124,8 @@ def _explained(exc: sqlite3.DatabaseError | OSError, path: Path) -> RagError:
 
 
 def _damaged(exc: Exception, path: Path) -> RagError:
+    reason = (str(exc).splitlines() or [type(exc).__name__])[0][:200]
     return IndexMismatchError(
-        f"The conversations in '{path}' cannot be read: {str(exc)[:200]}. The file is damaged or "
+        f"The conversations in '{path}' cannot be read: {reason}. The file is damaged or "
         "holds something else. Asking still works. Move the file away to begin a new one."
     )

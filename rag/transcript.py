@@ -200,7 +200,15 @@ def markdown(title: str, answers: Sequence[Answer]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a text on one line as Markdown that shows it as it is."""
+    """Return a text on one line as Markdown that shows it as it is, also at a line's start."""
+    return _at_start(_inline(text))
+
+
+def _at_start(text: str) -> str:
+    return _OPENING.sub(r"\g<number>\\", text, count=1)
+
+
+def _inline(text: str) -> str:
     flat = _BREAKS.sub(" ", text).strip(" ")
     parts: list[str] = []
     position = 0
@@ -208,7 +216,7 @@ def escaped(text: str) -> str:
         if not _LIVE_IN_MATHS.search(match[0]):
             parts += [_inert(flat[position : match.start()]), match[0]]
             position = match.end()
-    return _OPENING.sub(r"\g<number>\\", "".join([*parts, _inert(flat[position:])]), count=1)
+    return "".join([*parts, _inert(flat[position:])])
 
 
 def _inert(text: str) -> str:
@@ -279,9 +287,9 @@ def _reference(paper: Paper) -> str:
     more = " et al." if paper.authors and (paper.authors[MOST_NAMES:] or paper.more_authors) else ""
     year = None if paper.year is None else str(paper.year)
     place = ", ".join(part for part in (paper.venue or paper.topic, year) if part)
-    texts = [f"{names}{more}", title_of(paper), place]
-    known = [escaped(text if text[-1] in ".?!" else f"{text}.") for text in texts if text.strip()]
-    return " ".join([*known, *_address(paper)]) or escaped(paper.id)
+    texts = [text for text in (f"{names}{more}", title_of(paper), place) if text.strip()]
+    known = [_inline(text if text[-1] in ".?!" else f"{text}.") for text in texts]
+    return _at_start(" ".join([*known, *_address(paper)]) or _inline(paper.id))
 
 
 def _address(paper: Paper) -> Iterator[str]:
