@@ -100,6 +100,7 @@ class Index:
     def close(self) -> None:
         """Close every file and give the locks back."""
         self.vectors.close()
+        self.words.close()
         self.database.close()
 
     # ---- parts that are opened when needed -----------------------------------------------------
@@ -351,11 +352,21 @@ class Index:
         """Return the vector of a query; the last few are remembered."""
         with self._guard:
             if query not in self._queries:
-                vector = self.embedder.embed_query(query)
-                while len(self._queries) >= QUERIES_KEPT:
-                    self._queries.pop(next(iter(self._queries)))
-                self._queries[query] = vector
+                self._remember([query], self.embedder.embed_query(query)[None])
             return self._queries[query]
+
+    def prepare_queries(self, queries: Sequence[str]) -> None:
+        """Embed the next queries at once, at most ``QUERIES_KEPT``: faster than one by one."""
+        with self._guard:
+            fresh = [one for one in dict.fromkeys(queries) if one not in self._queries]
+            fresh = fresh[:QUERIES_KEPT]
+            self._remember(fresh, self.embedder.embed_queries(fresh))
+
+    def _remember(self, queries: Sequence[str], vectors: Vectors) -> None:
+        for query, vector in zip(queries, vectors, strict=True):
+            while len(self._queries) >= QUERIES_KEPT:
+                self._queries.pop(next(iter(self._queries)))
+            self._queries[query] = vector
 
     def nearest(
         self, vector: Vectors, limit: int, *, allowed: Sequence[str] | None = None

@@ -10,7 +10,7 @@ from . import __version__, folders
 from . import manifest as manifests
 from .backup import load, save
 from .conversations import Conversations
-from .errors import IndexMissingError, RagError, RecordError
+from .errors import IndexMissingError, LibraryBusyError, RagError, RecordError
 from .importing import Item, add_records
 from .index import Index, Progress, Work, no_progress
 from .schema import (
@@ -382,8 +382,10 @@ def _finish(library: Library, progress: Progress) -> None:
         return
     try:
         work = library.sync(progress, embed=library.waiting <= FINISHED_AT_OPEN)
-    except RagError as exc:  # another process is writing, and will finish it; or a full disk
+    except LibraryBusyError as exc:  # whoever is writing will finish it
         log.info("The library '%s' has unfinished work: %s", library.name, exc)
+    except RagError as exc:
+        log.warning("The library '%s' has unfinished work: %s", library.name, exc)
     else:
         if work.error:
             log.warning("The library '%s' has unfinished work: %s", library.name, work.error)

@@ -3,7 +3,6 @@
 import logging
 import shutil
 import threading
-from contextlib import suppress
 from pathlib import Path
 
 from .catalogue import Catalogue
@@ -42,6 +41,11 @@ class TermIndex:
             if self._store is None:
                 self._store = TermStore(self._folder)
             return self._store
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        with self._guard:
+            self._store = None
 
     def in_step(self) -> bool:
         """Say whether it can be read and, with nothing waiting, holds as many papers as it should.
@@ -93,17 +97,16 @@ class TermIndex:
         """
         with self._database.transaction():
             self._catalogue.unmark_all_terms()
-        if discard or not self._readable():
+        if discard:
             self._discard()
-        written = self.store.rewrite(self._catalogue.each())
+        try:
+            written = self.store.rewrite(self._catalogue.each())
+        except IndexMismatchError:
+            self._discard()
+            written = self.store.rewrite(self._catalogue.each())
         with self._database.transaction():
             self._catalogue.mark_all_terms()
         return written
-
-    def _readable(self) -> bool:
-        with suppress(IndexMismatchError):
-            return self.store.count() >= 0
-        return False
 
     def _discard(self) -> None:
         with self._guard:
@@ -112,12 +115,14 @@ class TermIndex:
 
     def check(self) -> list[str]:
         """Return plain sentences on what differs from the catalogue."""
-        searchable = self._catalogue.ids() - {p.id for p in self._catalogue.without_terms(-1)}
+        waiting = {paper.id for paper in self._catalogue.without_terms(-1)}
+        searchable = self._catalogue.ids() - waiting
         try:
             held, count = self.store.ids(), self.store.count()
         except IndexMismatchError as exc:
             return [str(exc)]
-        if held == searchable and count == len(held):
+        foreign = held - searchable - waiting - set(self._catalogue.gone("paper"))
+        if searchable <= held and not foreign and count == len(held):
             return []
         return [
             f"The lexical index holds {count} papers, the catalogue marks {len(searchable)}. "

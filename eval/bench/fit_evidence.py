@@ -32,7 +32,9 @@ from rag.evidence import (
     Reading,
     Weights,
 )
+from rag.index import QUERIES_KEPT
 from rag.library import Library, open_library
+from rag.question import Question
 from rag.retrieval import Searcher
 from rag.schema import Turn
 
@@ -85,15 +87,21 @@ def read_all(
     """Search and read a library for every question."""
     index = library.engine("quote").index
     searcher, reader = Searcher(index), Reader(index, weights)
-    for number, record in enumerate(records):
-        turns = [Turn(text) for text in record.get("history", [])]
-        question = questions.understand(questions.check(record["question"]), turns)
-        papers = searcher.search(question.search, top_k=10).papers
-        reading = reader.read(question, papers)
-        if reading.sentences:
-            yield Read(record, reading)
-        if number % 500 == 0:
-            log.info("%s: %d of %d questions read", library.name, number, len(records))
+    for start in range(0, len(records), QUERIES_KEPT):
+        part = records[start : start + QUERIES_KEPT]
+        asked = [_understood(record) for record in part]
+        index.prepare_queries([question.search for question in asked])
+        for record, question in zip(part, asked, strict=True):
+            papers = searcher.search(question.search, top_k=10).papers
+            reading = reader.read(question, papers)
+            if reading.sentences:
+                yield Read(record, reading)
+        log.info("%s: %d of %d questions read", library.name, start, len(records))
+
+
+def _understood(record: dict[str, Any]) -> Question:
+    turns = [Turn(text) for text in record.get("history", [])]
+    return questions.understand(questions.check(record["question"]), turns)
 
 
 def logistic(features: Floats, labels: Floats, *, balanced: bool = False) -> tuple[Floats, float]:
@@ -160,26 +168,33 @@ def fit(arguments: argparse.Namespace) -> Weights:
     train = [r for r in records if not is_held_back(r)]
     with open_library(arguments.library) as library:
         sentence = fit_sentences(list(read_all(library, train, blank)))
-    topical = [one for pair in arguments.topical for one in _read_pair(pair, blank)]
-    foreign = [one for pair in arguments.foreign for one in _read_pair(pair, blank)]
+    topical = [one for pair in arguments.topical for one in _read_pair(pair, blank, topical=True)]
+    foreign = [one for pair in arguments.foreign for one in _read_pair(pair, blank, topical=False)]
     answer, threshold = fit_answers(topical, foreign)
     return Weights(sentence, answer, threshold)
 
 
-def _read_pair(pair: str, weights: Weights) -> list[Read]:
-    """Read ``LIBRARY=FILE``: a sample of the file's questions, asked of the library."""
+def _read_pair(pair: str, weights: Weights, *, topical: bool) -> list[Read]:
+    """Read ``LIBRARY=FILE``: a sample of the file's questions, asked of the library.
+
+    Where questions name their papers, topical ones are those whose paper the library holds, foreign
+    ones those whose paper it lacks; the development fifth stays out.
+    """
     name, _, file = pair.partition("=")
-    records = [
-        r for r in _records(Path(file)) if r.get("answerable", True) and not is_held_back_file(r)
-    ]
-    chosen = random.Random(SEED).sample(records, min(SAMPLE, len(records)))
     with open_library(name) as library:
+        titles = {_letters(paper.title) for paper in library.papers()}
+        records = [r for r in _records(Path(file)) if _fits(r, titles, topical=topical)]
+        chosen = random.Random(SEED).sample(records, min(SAMPLE, len(records)))
         return list(read_all(library, chosen, weights))
 
 
-def is_held_back_file(record: dict[str, Any]) -> bool:
-    """Keep the development fifth out of the abstention model too, where papers are labelled."""
-    return bool(record.get("relevant")) and is_held_back(record)
+def _fits(record: dict[str, Any], titles: set[str], *, topical: bool) -> bool:
+    """Say whether a question may serve as one that a library answers, or as one it cannot."""
+    papers = record.get("relevant") or []
+    if not papers or "title" not in papers[0]:
+        return not topical or bool(record.get("answerable", True))
+    held = _letters(papers[0]["title"]) in titles
+    return bool(record["answerable"]) and held == topical and not is_held_back(record)
 
 
 def _blank(names: Sequence[str]) -> Linear:

@@ -67,6 +67,14 @@ class Embedder:
         """Return the vector of a query: ``(dim,)`` float32 of length 1."""
         return np.asarray(normalised(self.model.get_query_embedding(query))[0], dtype=np.float32)
 
+    def embed_queries(self, queries: Sequence[str]) -> Vectors:
+        """Return ``(len(queries), dim)`` float32, rows of length 1; at once where the model can."""
+        at_once = getattr(self.model, "embed_queries", None)
+        if at_once is not None and queries:
+            return np.asarray(at_once(queries), dtype=np.float32)
+        rows = [self.embed_query(query) for query in queries]
+        return np.stack(rows) if rows else np.zeros((0, self.dim), dtype=np.float32)
+
     def embed_texts(self, texts: Sequence[str]) -> Vectors:
         """Return ``(len(texts), dim)`` float32, rows of length 1, for texts of papers."""
         if not texts:

@@ -7,6 +7,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ class LocalEmbedding(BaseEmbedding):
 
     _model: Any = PrivateAttr()
     _profile: dict[str, Any] = PrivateAttr()
+    _threads: int = PrivateAttr()
     _tokenizing: threading.Lock = PrivateAttr(default_factory=threading.Lock)
 
     def __init__(self, folder: Path, *, revision: str, batch_size: int = 32) -> None:
@@ -51,6 +53,7 @@ class LocalEmbedding(BaseEmbedding):
         passage = prompts.get("document") or prompts.get("passage") or ""
         if not any(prompts.values()):
             log.info("The model in %s declares no prefixes; none are used.", folder.name)
+        self._threads = _threads()
         self._profile = {
             "revision": revision,
             "query_prefix": query,
@@ -73,7 +76,23 @@ class LocalEmbedding(BaseEmbedding):
         return len(encoding["input_ids"])
 
     def _get_query_embedding(self, query: str) -> list[float]:
-        return self._encode([self._profile["query_prefix"] + query])[0]
+        with self._one_thread():
+            return self._encode([self._profile["query_prefix"] + query])[0]
+
+    def embed_queries(self, queries: Sequence[str]) -> Vectors:
+        """Embed many queries at once: ``(n, dim)`` float32, rows of length 1, in order."""
+        return normalised(self._encode([self._profile["query_prefix"] + one for one in queries]))
+
+    @contextmanager
+    def _one_thread(self) -> Iterator[None]:
+        """Use one thread: for one short text a second one only waits, on a busy machine long."""
+        import torch
+
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(self._threads)
 
     async def _aget_query_embedding(self, query: str) -> list[float]:
         return self._get_query_embedding(query)
@@ -137,6 +156,13 @@ class LocalEmbedding(BaseEmbedding):
         return [
             Embedded(vectors[i], _pool(tokens[i], offsets[i], spans[i])) for i in range(len(texts))
         ]
+
+
+def _threads() -> int:
+    """Return how many threads PyTorch uses unless told otherwise."""
+    import torch
+
+    return int(torch.get_num_threads())
 
 
 def _by_length(texts: Sequence[str], size: int) -> Iterator[list[int]]:

@@ -70,6 +70,7 @@ class TermStore:
             folder.mkdir(parents=True, exist_ok=True)
             self._index = tantivy.Index(_schema(), path=str(folder), reuse=True)
             self._index.register_tokenizer(ANALYZER, self._analyzer)
+            self._index.config_reader(reload_policy="Manual")  # no thread that watches the folder
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -129,6 +130,7 @@ class TermStore:
         with self._told():
             writer = self._index.writer(heap_size=WRITER_BYTES, num_threads=1)
             try:
+                writer.garbage_collect_files()  # a killed writer's file would be in the way
                 yield writer
                 writer.commit()
             finally:  # a writer that is kept would keep Tantivy's lock
