@@ -257,7 +257,7 @@ class VectorIndex:
 
     def _differences(self, store: VectorStore) -> list[str]:
         held, wanted = store.count(), self._passages.count_stored()
-        if held != wanted:
+        if held < wanted or (held > wanted and not self.has_work()):
             return [
                 f"Chroma holds {held} vectors, the catalogue marks {wanted}. "
                 "Rebuild, which embeds nothing: citewell rebuild"

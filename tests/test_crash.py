@@ -69,6 +69,7 @@ def uninterrupted(tmp_path_factory, zygote):
         return folder, content_of(library._index)
 
 
+RANDOM_MOMENTS_MS = (150, 400, 700)  # of about a second that the add takes
 MOMENTS = [
     ("rag.importing:_store_one", 5, "before"),
     ("rag.importing:_store", 1, "after"),
@@ -104,6 +105,24 @@ def test_a_kill_at_any_moment_is_finished_by_the_next_open(
         assert library.status(check=True).problems == ()
         assert content_of(library._index) == wanted
         assert {p.id for p in library.papers()} >= stored
+
+
+@pytest.mark.parametrize("moment_ms", RANDOM_MOMENTS_MS)
+def test_a_kill_at_some_time_is_finished_by_the_next_open(
+    tmp_path, zygote, uninterrupted, moment_ms
+):
+    source, wanted = uninterrupted
+    settings = settings_for(tmp_path)
+    shutil.copytree(source / "before", settings.home)
+    order = {"home": str(settings.home), "library": "x", "file": str(source / "new.jsonl")}
+    when = f"inside {moment_ms}"
+    assert zygote(**order, where="rag.library:Library.add", call=1, when=when) in (0, KILLED)
+    with open_library("x", settings=settings) as library:
+        assert library.status(check=True).problems == ()
+        assert len(library.papers()) in (BEFORE, AFTER)
+        library.add(source / "new.jsonl")
+        assert library.status(check=True).problems == ()
+        assert content_of(library._index) == wanted
 
 
 def test_a_kill_while_a_library_is_made_leaves_none_or_a_whole_one(tmp_path, zygote):

@@ -130,6 +130,18 @@ def test_an_error_while_writing_leaves_the_index_as_it_was_and_no_lock(terms):
     assert terms.write([paper(3, id="r")]) == 1
 
 
+def test_a_writer_killed_before_its_commit_was_whole_is_not_in_the_way(terms):
+    shelf = [paper(n, id=f"p{n}") for n in range(10)]
+    terms.write(shelf)
+    before = (terms.folder / "meta.json").read_bytes()
+    terms.write(shelf[:1])  # leaves a file of deletions, named by the number of the commit
+    (terms.folder / "meta.json").write_bytes(before)
+    again = TermStore(terms.folder)
+    again.write(shelf[:1])  # the same number
+    assert again.count() == 10
+    assert again.ids() == {one.id for one in shelf}
+
+
 def test_rare_terms_weigh_more(terms):
     terms.write([paper(n, id=f"p{n}") for n in range(20)])
     weights = terms.weights(["mark3", "paper", "unknown"])
