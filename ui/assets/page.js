@@ -1,0 +1,177 @@
+/* What the page does without asking the server: open a source, copy, change the theme. */
+(() => {
+  "use strict";
+  const FOLLOW = /^#(source|sources|near|edit|retry|copy)-(\d+)(?:-(\d+))?$/;
+  const page = (window.citewell = { send: () => {}, theme: toggleTheme, download: download });
+  let wanted = null; // the source to show once its panel has come
+  let hover = 0;
+  let shown = null; // the panel's content when last looked at
+
+  const panel = () => document.getElementById("cw-sources");
+  const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const narrow = () => window.matchMedia("(max-width: 900px)").matches;
+
+  function nameOf(link) {
+    return FOLLOW.exec(link.getAttribute("href") || "");
+  }
+
+  function targetIn(box, [, verb, turn, item]) {
+    if (verb === "source") {
+      return box.querySelector(`.cw-m-${turn}-${item}`) || box.querySelector(`.cw-s-${turn}-${item}`);
+    }
+    if (verb === "near") return box.querySelector(`.cw-near-${turn}-${item}`);
+    return box.querySelector(`[class*="-${turn}-"]`) && box.querySelector(".cw-panel");
+  }
+
+  function reveal(target, focus) {
+    const box = panel();
+    box.querySelectorAll(".cw-on").forEach((one) => one.classList.remove("cw-on"));
+    const details = target.closest("details");
+    if (details) details.open = true;
+    target.classList.add("cw-on");
+    const card = target.closest(".cw-source");
+    if (card) card.classList.add("cw-on");
+    const behavior = calm() ? "auto" : "smooth";
+    if (focus && narrow()) box.scrollIntoView({ behavior: behavior, block: "start" });
+    const top = target.getBoundingClientRect().top - box.getBoundingClientRect().top;
+    box.scrollTo({ top: box.scrollTop + top - box.clientHeight / 3, behavior: behavior });
+    if (focus) target.focus({ preventScroll: true });
+  }
+
+  function markActive(name) {
+    document.querySelectorAll("a.cw-cite.cw-on").forEach((one) => one.classList.remove("cw-on"));
+    document.querySelectorAll(`a.cw-cite[href="${name[0]}"]`).forEach((one) => one.classList.add("cw-on"));
+  }
+
+  function open(name, focus) {
+    if (name[1] === "source") markActive(name);
+    const target = targetIn(panel(), name);
+    if (target) return reveal(target, focus);
+    wanted = { name: name, focus: focus };
+    page.send(name[0].slice(1));
+  }
+
+  async function copy(link) {
+    const plain = link.closest(".cw-answer")?.querySelector(".cw-plain");
+    if (!plain) return;
+    const twin = plain.cloneNode(true);
+    twin.querySelectorAll("br").forEach((line) => line.replaceWith("\n"));
+    await toClipboard(twin.textContent);
+    const before = link.textContent;
+    link.textContent = "Copied";
+    setTimeout(() => (link.textContent = before), 1500);
+  }
+
+  async function toClipboard(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      const box = document.createElement("textarea"); // pages without https may not use the clipboard
+      box.value = text;
+      document.body.append(box);
+      box.select();
+      document.execCommand("copy");
+      box.remove();
+    }
+  }
+
+  function download(file) {
+    if (!file || !file.name) return;
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([file.text], { type: "text/plain;charset=utf-8" }));
+    link.download = file.name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  function toggleTheme() {
+    const dark = document.body.classList.toggle("dark");
+    try {
+      localStorage.setItem("citewell-theme", dark ? "dark" : "light");
+    } catch {
+      /* private windows keep nothing */
+    }
+  }
+
+  function restoreTheme() {
+    let kept = null;
+    try {
+      kept = localStorage.getItem("citewell-theme");
+    } catch {
+      return;
+    }
+    if (kept) document.body.classList.toggle("dark", kept === "dark");
+  }
+
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.('a[href^="#"]');
+    if (!link) return;
+    if (link.getAttribute("href") === "#chat") {
+      event.preventDefault();
+      document.getElementById("chat").scrollIntoView({ behavior: calm() ? "auto" : "smooth" });
+      return;
+    }
+    const name = nameOf(link);
+    if (!name) return;
+    event.preventDefault();
+    if (name[1] === "copy") return void copy(link);
+    if (name[1] === "edit" || name[1] === "retry") {
+      page.send(name[0].slice(1));
+      document.querySelector("#cw-question textarea")?.focus();
+      return;
+    }
+    open(name, true);
+  });
+
+  document.addEventListener("mouseover", (event) => {
+    const link = event.target.closest?.("#chat a.cw-cite[href]");
+    clearTimeout(hover);
+    if (!link || narrow()) return;
+    hover = setTimeout(() => open(nameOf(link), false), 120);
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && event.target.closest?.("#cw-sources")) {
+      document.querySelector("#chat a.cw-cite.cw-on")?.focus();
+    }
+  });
+
+  const labelled = /^(?:user|bot)'s message: /;
+  function name(root) {
+    // The chat's own labels repeat our HTML, and its cleaner takes ours away.
+    root.querySelectorAll('#chat [aria-label*="\'s message: "]').forEach((box) => {
+      if (labelled.test(box.getAttribute("aria-label"))) {
+        box.setAttribute("aria-label", box.dataset.testid === "user" ? "Question" : "Answer");
+      }
+    });
+    root.querySelectorAll("a.cw-cite[title]:not([aria-label])").forEach((link) => {
+      link.setAttribute("aria-label", link.title);
+    });
+  }
+
+  let queued = false;
+  function onChange() {
+    if (queued) return;
+    queued = true;
+    requestAnimationFrame(() => {
+      queued = false;
+      name(document);
+      const now = panel()?.querySelector(".cw-panel");
+      if (now && now !== shown) {
+        shown = now;
+        panel().scrollTop = 0;
+      }
+      const target = wanted && panel() && targetIn(panel(), wanted.name);
+      if (target) {
+        const { focus } = wanted;
+        wanted = null;
+        reveal(target, focus);
+      }
+    });
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    restoreTheme();
+    new MutationObserver(onChange).observe(document.body, { childList: true, subtree: true });
+  });
+})();
