@@ -11,7 +11,7 @@ from .errors import IndexMismatchError, RagError
 
 NAME = "manifest.json"
 FORMAT = 1
-TERMS = 1  # version of the lexical schema and analyzer
+TERMS = 2  # version of the lexical schema and analyzer
 CHUNKING = 1  # version of the sentence and passage rules
 TO_CHUNK = 0  # stands for it while a new embedder's passages are not cut yet
 SPACE = "cosine"

@@ -13,6 +13,7 @@ import tantivy
 
 from ..errors import IndexMismatchError
 from ..schema import Paper
+from .stopwords import STOPWORDS
 
 ANALYZER = "citewell_en"
 WRITER_BYTES = 64_000_000
@@ -39,13 +40,13 @@ def _sound(text: str) -> str:
 
 
 def build_analyzer() -> Any:
-    """Return the analyzer: words, lower case, no accents, no English stop words, stems."""
+    """Return the analyzer: words, lower case, no accents, no function words, stems."""
     return (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
         .filter(tantivy.Filter.remove_long(64))
         .filter(tantivy.Filter.lowercase())
         .filter(tantivy.Filter.ascii_fold())
-        .filter(tantivy.Filter.stopword("english"))
+        .filter(tantivy.Filter.custom_stopword(sorted(STOPWORDS)))
         .filter(tantivy.Filter.stemmer("english"))
         .build()
     )
