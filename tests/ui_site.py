@@ -45,7 +45,7 @@ def running(home, *, first="sample", auth=None, **flags):
         yield Site(address.url, shelf, uploads)
     finally:
         server.should_exit = True
-        thread.join(10)
+        thread.join(90)
 
 
 def wait_for(fact, timeout_s=60):

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_UPLOAD = 200 * 1024 * 1024
+QUIET = {
+    "GRADIO_ANALYTICS_ENABLED": "False",
+    # Statistics of its queue that nobody reads, made with pandas after every event.
+    "GRADIO_ANALYTICS_CACHE_FREQUENCY": str(10**9),
+}
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -99,8 +104,7 @@ def make_app(shelf: "Shelf", address: Address, uploads: Path) -> "Guard":
 
 async def _page(shelf: "Shelf", address: Address, uploads: Path) -> "FastAPI":
     """Build the page as an application; imports Gradio."""
-    os.environ["GRADIO_TEMP_DIR"] = str(uploads)
-    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    os.environ.update(GRADIO_TEMP_DIR=str(uploads), **QUIET)
     from fastapi import FastAPI
     from gradio import mount_gradio_app
 

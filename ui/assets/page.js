@@ -85,12 +85,13 @@
   }
 
   function toggleTheme() {
-    const dark = document.body.classList.toggle("dark");
+    const dark = !document.body.classList.contains("dark");
     try {
       localStorage.setItem("citewell-theme", dark ? "dark" : "light");
     } catch {
       /* private windows keep nothing */
     }
+    document.body.classList.toggle("dark", dark);
   }
 
   function restoreTheme() {
@@ -100,7 +101,8 @@
     } catch {
       return;
     }
-    if (kept) document.body.classList.toggle("dark", kept === "dark");
+    const dark = document.body.classList.contains("dark");
+    if (kept && dark !== (kept === "dark")) document.body.classList.toggle("dark");
   }
 
   document.addEventListener("click", (event) => {
@@ -170,8 +172,14 @@
     });
   }
 
-  document.addEventListener("DOMContentLoaded", () => {
+  function start() {
     restoreTheme();
+    // Gradio sets the system's theme when it has started: the user's choice comes after.
+    new MutationObserver(restoreTheme).observe(document.body, { attributeFilter: ["class"] });
     new MutationObserver(onChange).observe(document.body, { childList: true, subtree: true });
-  });
+  }
+
+  // Gradio puts this script into the page after it has loaded.
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+  else start();
 })();

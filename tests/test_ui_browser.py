@@ -1,0 +1,234 @@
+"""A real Chromium asks, hovers, clicks; every request beyond this machine is refused and counted.
+
+Screenshots go to ``screenshots/``, which git ignores.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from tests.ui_site import running
+
+CHROMIUM = Path("/usr/bin/chromium")
+SHOTS = Path(__file__).parent.parent / "screenshots"
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync", "--no-first-run"]  # fmt: skip
+Q = "How does 4D3R refine camera poses?"
+
+pytestmark = [
+    pytest.mark.model,
+    pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Debian's package chromium"),
+]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("site")) as running_site:
+        yield running_site
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium, site):
+    """Open pages of new visitors; at the end nothing may have left this machine or gone wrong."""
+    contexts, outside, wrong = [], [], []
+
+    def open_page(width=1440, height=900, **options):
+        context = chromium.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+
+        def door(route):
+            if route.request.url.startswith((site.url, "data:", "blob:")):
+                route.continue_()
+            else:
+                outside.append(route.request.url)
+                route.abort()
+
+        context.route("**/*", door)
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("dialog", lambda dialog: wrong.append(dialog.message) or dialog.dismiss())
+        page.goto(site.url)
+        expect(page.locator(".cw-ready")).to_be_visible(timeout=60_000)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert outside == []
+    assert wrong == []
+
+
+def ask(page, question):
+    """Ask and wait for the whole answer; return its element."""
+    before = page.locator("#chat .cw-tools").count()
+    page.locator("#cw-question textarea").fill(question)
+    page.locator("#cw-question textarea").press("Enter")
+    expect(page.locator("#chat .cw-tools")).to_have_count(before + 1, timeout=30_000)
+    return page.locator("#chat .cw-answer").last
+
+
+def shoot(page, name, **options):
+    SHOTS.mkdir(exist_ok=True)
+    page.wait_for_timeout(300)  # smooth scrolling
+    page.screenshot(path=SHOTS / f"{name}.png", **options)
+
+
+def test_a_marker_opens_its_sentence_in_the_whole_abstract(visit):
+    page = visit()
+    expect(page.locator("#cw-brand")).to_contain_text("abstracts of your papers, not their full")
+    answer = ask(page, Q)
+    statement = answer.locator(".cw-statement").last
+    expect(statement.locator(".cw-badge")).to_have_text("❝ quoted")
+    marker = statement.locator("a.cw-cite")
+    marker.click()
+    number = marker.inner_text()
+    mark = page.locator(f"#cw-sources mark.cw-m-1-{number}")
+    expect(mark).to_have_class(re.compile(r"\bcw-on\b"))
+    expect(mark).to_be_focused()
+    expect(mark).to_be_in_viewport()
+    assert statement.inner_text().startswith(mark.inner_text())
+    expect(page.locator("#cw-sources .cw-about").first).to_contain_text("Mengqi Guo")
+    shoot(page, "wide")
+
+
+def test_hovering_shows_the_sentence_and_keeps_the_focus(visit):
+    page = visit()
+    answer = ask(page, Q)
+    answer.locator("a.cw-cite").nth(1).hover()
+    expect(page.locator("#cw-sources mark.cw-m-1-2")).to_have_class(re.compile(r"\bcw-on\b"))
+    expect(page.locator("#cw-question textarea")).to_be_focused()
+
+
+def test_markers_can_be_reached_and_opened_from_the_keyboard(visit):
+    page = visit()
+    answer = ask(page, Q)
+    marker = answer.locator("a.cw-cite").first
+    for _ in range(40):
+        page.keyboard.press("Shift+Tab")
+        if marker.evaluate("one => one === document.activeElement"):
+            break
+    expect(marker).to_be_focused()
+    expect(marker).to_have_attribute("aria-label", re.compile("^Source 1: Mengqi Guo"))
+    page.keyboard.press("Enter")
+    expect(page.locator("#cw-sources mark.cw-m-1-1")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(marker).to_be_focused()
+
+
+def test_the_sources_of_an_earlier_answer_come_back(visit):
+    page = visit()
+    first = ask(page, Q)
+    first_marker = first.locator("a.cw-cite").first
+    ask(page, "What does the patent retrieval method learn?")
+    expect(page.locator("#cw-sources .cw-m-1-1")).to_have_count(0)
+    page.locator('#chat a[href="#source-1-1"]').click()
+    expect(page.locator("#cw-sources mark.cw-m-1-1")).to_be_focused()
+    assert first_marker is not None
+
+
+def test_an_abstention_looks_like_one_and_shows_the_nearest_papers(visit):
+    page = visit()
+    answer = ask(page, "Which vaccine protects cattle from anthrax?")
+    expect(answer).to_have_class(re.compile("cw-abstained"))
+    expect(answer.locator(".cw-cite")).to_have_count(0)
+    answer.locator("a.cw-near").nth(1).click()
+    expect(page.locator("#cw-sources .cw-near-1-2")).to_be_focused()
+    expect(page.locator("#cw-sources mark")).to_have_count(0)
+    shoot(page, "abstention")
+
+
+def test_b23_the_searched_question_is_shown_and_can_be_edited(visit):
+    page = visit()
+    ask(page, Q)
+    answer = ask(page, "And what does it reduce?")
+    expect(answer).to_contain_text(f"Searched for: {Q} And what does it reduce?")
+    answer.get_by_text("Edit", exact=True).click()
+    box = page.locator("#cw-question textarea")
+    expect(box).to_have_value(f"{Q} And what does it reduce?")
+    edited = ask(page, "What does it reduce in 4D3R?")
+    expect(edited).not_to_contain_text("Searched for")
+
+
+def test_copy_gives_the_original_characters(visit, site):
+    page = visit(permissions=["clipboard-read", "clipboard-write"])
+    answer = ask(page, Q)
+    said = answer.locator(".cw-statement").first.inner_text().split("\n")[0]
+    answer.get_by_text("Copy", exact=True).click()
+    expect(answer.get_by_text("Copied")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith(said[:80])
+    assert "\n\n[1] Mengqi Guo et al." in copied
+
+
+def test_the_theme_changes_and_is_remembered(visit):
+    page = visit()
+    ask(page, Q)
+    dark = "document.body.classList.contains('dark')"
+    before = page.evaluate(dark)
+    page.locator("#cw-theme").click()
+    assert page.evaluate(dark) is not before
+    shoot(page, "dark" if not before else "light")
+    page.reload()
+    expect(page.locator("#cw-question textarea")).to_be_visible()
+    assert page.evaluate(dark) is not before
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("phone", (390, 844)), ("zoomed to 200 %", (720, 450))],
+    ids=["phone", "zoom"],
+)
+def test_narrow_pages_stack_and_never_scroll_sideways(visit, name, size):
+    page = visit(*size)
+    answer = ask(page, Q)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    answer.locator("a.cw-cite").first.click()
+    mark = page.locator("#cw-sources mark.cw-m-1-1")
+    expect(mark).to_be_focused()
+    expect(mark).to_be_in_viewport()
+    shoot(page, name.split()[0])
+    back = page.locator("#cw-sources .cw-back")
+    back.click()
+    expect(page.locator("#cw-question textarea")).to_be_in_viewport()
+
+
+def test_b28_two_visitors_never_see_each_other(visit):
+    one, two = visit(), visit()
+    ask(one, Q)
+    ask(two, "Which vaccine protects cattle from anthrax?")
+    expect(one.locator("#chat")).not_to_contain_text("anthrax")
+    expect(two.locator("#chat")).not_to_contain_text("4D3R refine")
+    two.reload()
+    expect(two.locator("#cw-question textarea")).to_be_visible()
+    expect(two.locator("#chat .cw-answer")).to_have_count(0)
+
+
+def test_b36_html_in_a_question_is_text(visit):
+    page = visit()
+    evil = '<img src=x onerror="alert(1)"> <script>alert(2)</script> **x** $3000 to $25 $E=mc^2$?'
+    ask(page, evil)
+    shown = page.locator("#chat .cw-question").last
+    expect(shown).to_contain_text('<img src=x onerror="alert(1)"> <script>alert(2)</script> **x**')
+    expect(shown).to_contain_text("$3000 to $25")
+    expect(shown.locator(".katex")).to_have_count(1)
+    expect(page.locator("#chat img, #chat script")).to_have_count(0)
+
+
+def test_what_cannot_be_asked_is_said_in_the_chat(visit):
+    page = visit()
+    answer = ask(page, "?!")
+    expect(answer).to_contain_text("has no word to search for")
+    answer.get_by_text("Try again").click()
+    expect(page.locator("#cw-question textarea")).to_have_value("?!")
+    page.locator("#cw-new").click()
+    expect(page.locator("#chat .cw-answer")).to_have_count(0)
