@@ -86,7 +86,9 @@ def open_corpus(folder: Path, settings: Settings, progress: Progress, **wishes: 
 def _facts(library: Library, path: Path, note: Path, progress: Progress) -> Facts:
     """Return the facts that were kept, or add the corpus and keep them."""
     kept = _read(note)
-    if kept and not library.has_work and library.papers(limit=1):
+    if kept and library.papers(limit=1):
+        if library.has_work:  # an index of an older form is being made anew
+            library.sync(progress)
         return kept
     began = time.perf_counter()
     report = library.add(path, progress=progress)
