@@ -59,7 +59,9 @@ def load_benchmark(folder: Path, qrels: str | None = None) -> Benchmark:
     corpus_path(folder)
     queries = read_queries(_one_of(folder, "queries.jsonl", "queries*.jsonl"))
     judgments = _qrels_path(folder, qrels)
-    benchmark = Benchmark(folder.resolve().name, folder, queries, read_qrels(judgments), judgments.stem)
+    benchmark = Benchmark(
+        folder.resolve().name, folder, queries, read_qrels(judgments), judgments.stem
+    )
     if not benchmark.judged:
         raise RecordError(
             f"{judgments.name!r} in {folder.name!r} judges none of the queries. The ids of queries "
