@@ -294,8 +294,10 @@ def _nearest_in(block: Block, vector: Vectors, limit: int) -> list[Hit]:
             "everything again: citewell rebuild --embed"
         ) from exc
     cosines = np.clip(matrix @ vector, -1.0, 1.0)
-    best = np.argsort(-cosines, kind="stable")[:limit]
-    return [(block.ids[i], block.paper_ids[i], float(cosines[i])) for i in best]
+    rank = len(cosines) - limit
+    least = np.partition(cosines, rank)[rank] if rank > 0 else -1.0
+    best = np.flatnonzero(cosines >= least)  # with all that tie for the last place
+    return [(block.ids[i], block.paper_ids[i], float(cosines[i])) for i in map(int, best)]
 
 
 def _count_unsound(matrix: Vectors) -> int:

@@ -637,3 +637,64 @@ def test_a_closed_index_is_refused_in_a_plain_sentence(index):
     index.close()
     with pytest.raises(RagError, match="is closed"):
         index.catalogue.count()
+
+
+def test_one_refused_change_keeps_no_other_from_coming_in(index, model):
+    add(index, papers(6))
+    changed = [replace(p, abstract=p.abstract + " Changed words.") for p in papers(6)]
+    model.refuses = lambda text: "number 3 " in text
+    report = add(index, changed)
+    assert (report.updated, report.embedded, report.pending) == (6, 5, 1)
+    assert [p.abstract.endswith("Changed words.") for p in index.catalogue.each()] == [
+        True, True, True, False, True, True,
+    ]  # fmt: skip
+    model.refuses = None
+    assert index.sync().embedded == 1
+    assert index.check() == []
+
+
+def test_a_broken_embedder_is_not_asked_for_every_change(index, model):
+    add(index, papers(90))
+    asked = []
+    model.refuses = lambda text: asked.append(text) or True
+    report = add(index, [replace(p, abstract=p.abstract + " Changed.") for p in papers(90)])
+    assert (report.updated, report.pending, report.embedded) == (90, 90, 0)
+    assert len(asked) < 60
+
+
+def test_papers_of_a_library_whose_embedder_is_gone_are_found_by_their_words(index, tmp_path):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index, "_sync_with_embedder", lambda work, progress: None)
+        add(index, papers(4))  # as if killed before the first vector
+    index.close()
+
+    def gone():
+        raise RagError("The packaged embedding model is missing.")
+
+    again = Index(tmp_path / "library", gone)
+    work = again.sync()
+    assert (work.error, work.embedded) == ("The packaged embedding model is missing.", 0)
+    assert len(again.terms.search("paper", 9)) == 4
+    again.close()
+    whole = new_index(tmp_path / "library")
+    assert whole.sync().embedded == 4
+    assert whole.manifest.pinned
+    whole.close()
+
+
+def test_a_search_that_chroma_fails_is_answered_exactly_and_repaired_by_sync(index, monkeypatch):
+    add(index, papers(8))
+    query = index.embed_query("mark3 paper")
+    exact = index.vectors._exact(query, 5)
+
+    def fail(*args):
+        raise IndexMismatchError("Chroma's graph cannot be read.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(chroma.VectorStore, "search", fail)
+        assert index.nearest(query, 5) == exact
+    assert index.nearest(query, 5) == exact
+    assert index.vectors._usable() is None
+    assert index.sync().vectors == 8
+    assert index.vectors._usable() is not None
+    assert index.check() == []
