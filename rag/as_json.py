@@ -11,7 +11,8 @@ def answer_json(answer: Answer) -> dict[str, object]:
     Returns:
         ``question``, ``answer``, ``abstained``, ``statements``, ``citations`` (``start`` and
         ``end`` count code points in the abstract as shown), ``papers`` (by falling ``score``),
-        ``llm``, ``timings_ms``, and ``searched``, ``invented``, ``raw``, ``error``, ``notes``.
+        ``llm``, ``timings_ms``, ``confidence``, and ``searched``, ``invented``, ``raw``,
+        ``error``, ``notes``.
     """
     return {
         "question": answer.question,
@@ -25,6 +26,7 @@ def answer_json(answer: Answer) -> dict[str, object]:
         "papers": [ranked_json(ranked) for ranked in answer.papers],
         "llm": answer.llm,
         "timings_ms": dict(answer.timings_ms),
+        "confidence": answer.confidence,
         "searched": answer.searched or answer.question,
         "invented": list(answer.invented),
         "raw": answer.raw,

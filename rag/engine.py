@@ -136,7 +136,7 @@ class AnswerEngine(BaseQueryEngine):
         reading = self._reader.read(question, self._with_named(question, papers))
         trace.mark("read")
         if not self._answers(reading, wanted):
-            yield from self._abstain(question, papers, wanted, trace)
+            yield from self._abstain(question, papers, wanted, trace, reading.probability)
             return
         yield from self._write(question, papers, reading, trace, whole=bool(wanted))
 
@@ -183,6 +183,7 @@ class AnswerEngine(BaseQueryEngine):
         papers: tuple[RankedPaper, ...],
         filters: Filters | None,
         trace: _Trace,
+        confidence: float,
     ) -> Iterator[str | Answer]:
         text = ABSTENTION
         if not papers:
@@ -197,6 +198,7 @@ class AnswerEngine(BaseQueryEngine):
             llm=self._llm_name,
             timings_ms=trace.total(),
             searched=question.search,
+            confidence=round(confidence, 4),
         )
 
     def _write(
@@ -216,9 +218,10 @@ class AnswerEngine(BaseQueryEngine):
                 continue
             trace.mark("write")
             if not piece.found:
-                yield from self._abstain(question, papers, None, trace)
+                yield from self._abstain(question, papers, None, trace, reading.probability)
             else:
-                yield self._finish(question, papers, piece, trace)
+                answer = self._finish(question, papers, piece, trace)
+                yield replace(answer, confidence=round(reading.probability, 4))
 
     def _finish(
         self, question: Question, papers: tuple[RankedPaper, ...], draft: Draft, trace: _Trace

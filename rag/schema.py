@@ -167,7 +167,8 @@ class Answer:
     (the nearest papers, offered as such, when ``abstained``). ``invented`` holds marker numbers
     that a language model wrote and that stand for no source; ``raw`` keeps its reply unchanged.
     ``error`` says why an answer is incomplete; it is None for a whole one. ``searched`` is the text
-    that was searched, which differs from ``question`` for a follow-up.
+    that was searched, which differs from ``question`` for a follow-up. ``confidence`` estimates,
+    0 to 1, that the papers hold an answer; None where nothing was searched.
     """
 
     question: str
@@ -183,6 +184,7 @@ class Answer:
     raw: str | None = None
     error: str | None = None
     notes: tuple[str, ...] = ()
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

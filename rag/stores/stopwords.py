@@ -19,5 +19,5 @@ STOPWORDS = frozenset(
     "since than through throughout to toward towards under until up upon via with within without "
     # conjunctions and connecting adverbs
     "and or but nor so if because although though while whereas unless then thus hence therefore "
-    "however also too yet still only just even rather quite very there here not".split()
+    "however also too yet still only just even rather quite very there here not".split()  # noqa: SIM905  # as lines the classes can be read
 )
