@@ -246,7 +246,9 @@ def test_make_help_lists_every_command(make):
 def test_the_readme_shows_what_make_ask_answers(make, citewell):
     (arguments, _) = json.loads(make("ask").stdout)
     shown = README.split("$ make ask\n")[1].split("\n```")[0]
-    assert citewell(*arguments).out.strip() == shown
+    said = citewell(*arguments).out
+    stops = "\n\nFurther papers"  # below it, another processor may rank two alike the other way
+    assert shown.split(stops)[0] == said.split(stops)[0], "Paste into README.md what it says now."
     assert f'"{arguments[-1]}"' in README
 
 
