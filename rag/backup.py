@@ -1,4 +1,4 @@
-"""A library as one file: the catalogue with its vectors, and the manifest. Indexes are remade."""
+"""A library as one file: catalogue, vectors, conversations, manifest. Indexes are remade."""
 
 import os
 import shutil
@@ -6,11 +6,13 @@ import sqlite3
 import tempfile
 import zipfile
 import zlib
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 from pydantic import TypeAdapter
 
+from . import conversation_file
 from . import manifest as manifests
 from .database import FILE, SCHEMA, Database
 from .errors import IndexMismatchError, RagError, SettingsError
@@ -57,23 +59,31 @@ def save(folder: Path, database: Database, file: Path) -> Path:
 
 
 def _pack(folder: Path, database: Database, scratch: Path) -> Path:
-    copy, draft = scratch / FILE, scratch / "backup"
-    target = sqlite3.connect(copy)
-    try:
-        database.connection.backup(target)
-    finally:
-        target.close()
+    draft = scratch / "backup"
+    _copy(database.connection, scratch / FILE)
+    members = [FILE]
+    if (folder / conversation_file.FILE).exists():
+        with conversation_file.opened(folder / conversation_file.FILE) as kept:
+            _copy(kept, scratch / conversation_file.FILE)
+        members.append(conversation_file.FILE)
     with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as archive:
         archive.write(folder / manifests.NAME, manifests.NAME)
-        archive.write(copy, FILE)
+        for member in members:
+            archive.write(scratch / member, member)
     return draft
+
+
+def _copy(source: sqlite3.Connection, file: Path) -> None:
+    """Copy a database as it is at one moment, whoever is writing to it."""
+    with closing(sqlite3.connect(file)) as target:
+        source.backup(target)
 
 
 def load(file: Path, folder: Path, name: str) -> None:
     """Unpack a backup into a new library folder, which appears only when it is whole and checked.
 
-    Only the two known members are read, whatever else the file holds. A catalogue with anything but
-    our own tables is refused, and so is one with a record or a vector that cannot be read.
+    Only the known members are read, whatever else the file holds. Databases with anything but our
+    own tables are refused, and so is a catalogue with a record or a vector that cannot be read.
 
     Args:
         file: A file made by ``save``.
@@ -106,7 +116,9 @@ def _exists(name: str) -> SettingsError:
 def _adopt(folder: Path, name: str) -> None:
     """Check an unpacked library and note that it has no indexes yet."""
     manifest = manifests.read(folder)
-    _check_tables(folder / FILE)
+    _check_tables(folder / FILE, SCHEMA)
+    if (folder / conversation_file.FILE).exists():
+        _check_tables(folder / conversation_file.FILE, conversation_file.SCHEMA)
     database = Database(folder / FILE)
     try:
         _check_rows(database.connection, int(manifest.embedder.get("dim", 0)))
@@ -122,7 +134,10 @@ def _adopt(folder: Path, name: str) -> None:
 def _unpack(file: Path, folder: Path) -> None:
     try:
         with zipfile.ZipFile(file) as archive:
-            sizes = {m: archive.getinfo(m).file_size for m in (manifests.NAME, FILE)}
+            members = [manifests.NAME, FILE]
+            if conversation_file.FILE in archive.namelist():
+                members.append(conversation_file.FILE)
+            sizes = {member: archive.getinfo(member).file_size for member in members}
             free = shutil.disk_usage(folder).free - ROOM
             if sum(sizes.values()) > free or sizes[manifests.NAME] > manifests.BIGGEST:
                 raise SettingsError(
@@ -142,8 +157,8 @@ def _unpack(file: Path, folder: Path) -> None:
         ) from exc
 
 
-def _check_tables(path: Path) -> None:
-    """Refuse a catalogue whose tables are not exactly our own."""
+def _check_tables(path: Path, schema: str) -> None:
+    """Refuse a database whose tables are not exactly those of a schema."""
     connection = sqlite3.connect(path)
     try:
         connection.execute("PRAGMA trusted_schema = OFF")
@@ -154,14 +169,14 @@ def _check_tables(path: Path) -> None:
         connection.close()
     reference = sqlite3.connect(":memory:")
     try:
-        reference.executescript(SCHEMA)
+        reference.executescript(schema)
         foreign = sorted(name for _, name, _ in found ^ _parts(reference))
     finally:
         reference.close()
     if foreign:
         raise IndexMismatchError(
-            f"The backup's catalogue holds foreign parts ({', '.join(foreign[:3])}). It was not "
-            "made by Citewell and is not opened. Make a new backup: citewell backup FILE"
+            f"The backup's '{path.name}' holds foreign parts ({', '.join(foreign[:3])}). It was "
+            "not made by Citewell and is not opened. Make a new backup: citewell backup FILE"
         )
 
 

@@ -108,6 +108,12 @@ def load_settings(**flags: Any) -> Settings:
             f"A settings file ({', '.join(str(f) for f in config_files() if f.exists())}) is not "
             f"valid TOML: {exc}. Correct the line or remove the file."
         ) from exc
+    except (OSError, UnicodeDecodeError) as exc:
+        raise SettingsError(
+            f"A settings file ({', '.join(str(f) for f in config_files() if f.exists())}) cannot "
+            f"be read: {getattr(exc, 'strerror', None) or exc}. Make it a readable UTF-8 file, or "
+            "remove it."
+        ) from exc
     except ValidationError as exc:
         raise SettingsError(_explain(exc)) from exc
 

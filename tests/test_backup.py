@@ -11,6 +11,7 @@ import pytest
 from rag import backup
 from rag.errors import IndexMismatchError, RagError, SettingsError
 from rag.library import open_library, restore
+from rag.schema import Answer
 from tests.storage import content_of, papers, settings_for, write_jsonl
 
 QUERIES = ("paper number 7", "mark12", "baral desten kivik", "the mark is")
@@ -268,3 +269,29 @@ def test_a_backup_that_claims_more_than_the_disk_holds_is_refused(
 def test_b13_a_name_that_cannot_be_used_is_refused(tmp_path, library, settings, name):
     with pytest.raises(SettingsError, match="library name"):
         restore(library.backup(tmp_path / "x.backup"), name, settings=settings)
+
+
+def test_conversations_are_part_of_a_backup(tmp_path, library, settings):
+    kept = library.conversations.create("Cats")
+    library.conversations.append(kept.id, Answer("What of cats?", "Nothing.", abstained=True))
+    file = library.backup(tmp_path / "b.citewell")
+    with restore(file, "second", settings=settings) as again:
+        (turn,) = again.conversations.load(kept.id).turns
+    assert turn.answer.question == "What of cats?"
+
+
+def test_foreign_tables_beside_the_conversations_are_refused(tmp_path, library, settings):
+    library.conversations.create("Cats")
+    file = library.backup(tmp_path / "b.citewell")
+    hostile = tmp_path / "hostile.citewell"
+    with zipfile.ZipFile(file) as source, zipfile.ZipFile(hostile, "w") as target:
+        for member in source.namelist():
+            content = tmp_path / member
+            content.write_bytes(source.read(member))
+            if member == "conversations.sqlite":
+                with sqlite3.connect(content) as db:
+                    db.execute("CREATE VIEW turns_of AS SELECT * FROM turns")
+                db.close()
+            target.write(content, member)
+    with pytest.raises(IndexMismatchError, match="foreign parts"):
+        restore(hostile, "third", settings=settings)
