@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -289,6 +290,28 @@ def test_a_library_of_a_newer_version_is_refused(filled):
     assert (run.code, run.out) == (1, "")
     assert "was built by Citewell 9.0 in format 99" in run.err
     assert run.err.endswith("Install a newer Citewell.\n")
+
+
+def test_what_a_check_finds_is_exit_code_1_and_says_what_to_do(filled):
+    shutil.rmtree(manifest().parent / "lexical")
+    run = filled("status", "--check", "--json")
+    assert run.code == 1
+    assert "citewell rebuild" in " ".join(run.json["problems"])
+    assert filled("rebuild").code == 0
+    assert filled("status", "--check").code == 0
+
+
+def test_a_rebuild_that_cannot_embed_says_so(filled, monkeypatch):
+    def broken(self, text):
+        if "coffee" in text:
+            raise ConnectionError("the embedder is out of order")
+        return [1.0] * self.dim
+
+    monkeypatch.setattr("rag.testing.WordHashEmbedding._get_text_embedding", broken)
+    run = filled("rebuild", "--embed")
+    assert run.code == 1
+    assert run.err.startswith("error: Some papers still wait for their vectors: ")
+    assert filled("list", "--json").rows[0]["title"] == "Cold brewing"
 
 
 def test_a_damaged_library_is_named_and_can_be_deleted(filled):

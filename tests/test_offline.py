@@ -64,7 +64,7 @@ def test_b38_adding_and_asking_in_an_empty_home_contacts_nobody(closed, tmp_path
     assert json.loads(added.stdout)["embedded"] == 3
     began = time.monotonic()
     asked = closed("ask", QUESTION, "--json", HOME=home)
-    assert time.monotonic() - began < 60  # no attempt that hangs until it times out
+    assert time.monotonic() - began < 120  # no attempt that hangs until it times out
     assert (asked.returncode, asked.stderr) == (0, "")
     assert json.loads(asked.stdout)["papers"][0]["title"] == "Cold brewing"
 
