@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gradio as gr
@@ -12,7 +12,7 @@ from rag.errors import RagError
 from rag.question import check
 from rag.schema import Answer
 
-from . import asking
+from . import asking, saving
 from .asking import Job
 from .render import partial_html
 from .session import Exchange, Message, Session, exchange_messages
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 SEARCHING = "Searching the abstracts …"
 LOADING = "The models are being loaded; your question is asked as soon as they are there …"
-_ACTION = re.compile(r"(source|sources|near|edit|retry|copy)-(\d{1,7})(?:-(\d{1,4}))?")
+_ACTION = re.compile(r"(source|sources|near|edit|retry|up|down)-(\d{1,7})(?:-(\d{1,4}))?")
 Update = tuple[Any, ...]
 
 
@@ -95,9 +95,16 @@ class Chat:
             job.cancel()
         session.job, session.standalone = None, False
         stopped = answer is None and error is None
-        session.keep(Exchange(number, text, answer, error, stopped, said))
+        exchange = Exchange(number, text, answer, error, stopped, said)
+        session.keep(await self._saved(session, exchange))
         panel = sources_html(answer, number) if answer is not None else gr.skip()
         yield session.messages(), gr.skip(), panel, *_buttons(busy=False)
+
+    async def _saved(self, session: Session, exchange: Exchange) -> Exchange:
+        if exchange.answer is None:
+            return exchange
+        library = self.shelf.library(session.library or self.shelf.first)
+        return await saving.save(library, session, exchange)
 
     def _refusal(self, text: str) -> str | None:
         try:
@@ -133,20 +140,62 @@ class Chat:
         """Do what a link in an answer asks for; the page does the rest by itself.
 
         Returns:
-            New values for the question box and the panel.
+            New values for the question box, the panel, the chat, the row of the note, the note.
         """
         action = parse_action(value)
         found = session.find(action.turn) if action else None
+        nothing = [gr.skip()] * 5
         if action is None or found is None:
-            return gr.skip(), gr.skip()
+            return tuple(nothing)
         if action.verb == "retry":
-            return found.question, gr.skip()
+            return found.question, *nothing[1:]
         if found.answer is None:
-            return gr.skip(), gr.skip()
+            return tuple(nothing)
         if action.verb == "edit":
             session.standalone = True
-            return found.answer.searched, gr.skip()
-        return gr.skip(), sources_html(found.answer, found.number)
+            return found.answer.searched, *nothing[1:]
+        if action.verb in ("up", "down"):
+            return *nothing[:2], *self._rate(found, session, up=action.verb == "up")
+        return nothing[0], sources_html(found.answer, found.number), *nothing[2:]
+
+    def _rate(self, found: Exchange, session: Session, *, up: bool) -> Update:
+        """Keep a thumb; the same one again takes it back. Returns chat, row of the note, note."""
+        thumb = 0 if found.thumb == (1 if up else -1) else 1 if up else -1
+        if not self._rated(found, session, thumb, ""):
+            return gr.skip(), gr.skip(), gr.skip()
+        session.rated = found.number if thumb else None
+        session.change(replace(found, thumb=thumb))
+        return session.messages(), gr.update(visible=bool(thumb)), ""
+
+    def keep_note(self, note: object, session: Session) -> Any:
+        """Keep a note to the answer that was rated last; the row of the note goes away."""
+        found = session.find(session.rated) if session.rated is not None else None
+        if found is not None and isinstance(note, str) and note.strip():
+            self._rated(found, session, found.thumb, note)
+        session.rated = None
+        return gr.update(visible=False)
+
+    def _rated(self, found: Exchange, session: Session, thumb: int, note: str) -> bool:
+        library = self.shelf.library(session.library or self.shelf.first)
+        if session.saved_as is None or not found.saved:
+            gr.Warning("This answer is not kept in the library, so it cannot be rated.")
+            return False
+        try:
+            up = None if thumb == 0 else thumb > 0
+            library.conversations.rate(session.saved_as, found.saved, up, note)
+        except RagError as exc:
+            gr.Warning(str(exc))
+            return False
+        return True
+
+    def export(self, kind: object, session: Session) -> Any:
+        """Return the conversation as a file for the page to hand out."""
+        try:
+            library = self.shelf.library(session.library or self.shelf.first)
+            return saving.exported(library, session, kind)
+        except RagError as exc:
+            gr.Warning(str(exc))
+            return None
 
 
 def _only_box(text: str) -> Update:

@@ -24,13 +24,14 @@ def question_html(question: str) -> str:
     return f'<div class="cw-question">{with_maths(question)}</div>'
 
 
-def answer_html(answer: Answer, turn: int, *, stopped: bool = False) -> str:
+def answer_html(answer: Answer, turn: int, *, stopped: bool = False, thumb: int = 0) -> str:
     """Return an answer as the chat shows it, on one line of HTML.
 
     Args:
         answer: The answer.
         turn: Its number on the page; the links of its markers name it.
         stopped: The user stopped it; what there is, is shown.
+        thumb: What the user thinks of it: 1 up, -1 down, 0 nothing yet.
 
     Returns:
         The statements with markers and support, or an abstention with the nearest papers; then
@@ -43,7 +44,7 @@ def answer_html(answer: Answer, turn: int, *, stopped: bool = False) -> str:
     else:
         body, kind = f"<p>{with_maths(answer.text)}</p>" if answer.text else "", ""
     notes = "".join(f'<p class="cw-note">{note}</p>' for note in _notes(answer, turn, stopped))
-    return f'<div class="cw-answer {kind}">{body}{notes}{_tools(answer, turn)}</div>'
+    return f'<div class="cw-answer {kind}">{body}{notes}{_tools(answer, turn, thumb)}</div>'
 
 
 def partial_html(text: str, state: str = "") -> str:
@@ -171,11 +172,11 @@ def _notes(answer: Answer, turn: int, stopped: bool) -> list[str]:
     return notes
 
 
-def _tools(answer: Answer, turn: int) -> str:
+def _tools(answer: Answer, turn: int, thumb: int) -> str:
     """Return the links below an answer, and the text that Copy takes."""
     how = f"{plain(answer.llm)}" if answer.llm else "quoted, no language model"
     took = answer.timings_ms.get("total")
-    time = f", {took / 1000:.1f} s" if took is not None else ""
+    time = "" if took is None else f", {took:.0f} ms" if took < 950 else f", {took / 1000:.1f} s"
     sources = (
         f'<a class="cw-do" href="#sources-{turn}" title="Show the sources beside the chat">'
         "Sources</a>"
@@ -184,8 +185,19 @@ def _tools(answer: Answer, turn: int) -> str:
     )
     return (
         f'<p class="cw-tools"><a class="cw-do" href="#copy-{turn}" title="Copy the answer and its '
-        f'sources">Copy</a>{sources}<span class="cw-how">{how}{time}</span></p>'
+        f'sources">Copy</a>{sources}{_thumbs(turn, thumb)}'
+        f'<span class="cw-how">{how}{time}</span></p>'
         f'<span class="cw-plain" hidden>{plain(copy_text(answer))}</span>'
+    )
+
+
+def _thumbs(turn: int, thumb: int) -> str:
+    up, down = (" cw-on" if thumb == 1 else "", " cw-on" if thumb == -1 else "")
+    return (
+        f'<a class="cw-do cw-thumb cw-up{up}" href="#up-{turn}" title="Good answer">'
+        f"{'✓ ' if up else ''}Good</a>"
+        f'<a class="cw-do cw-thumb cw-down{down}" href="#down-{turn}" title="Bad answer">'
+        f"{'✓ ' if down else ''}Bad</a>"
     )
 
 

@@ -108,12 +108,14 @@ async def _page(shelf: "Shelf", address: Address, uploads: Path) -> "FastAPI":
     from fastapi import FastAPI
     from gradio import mount_gradio_app
 
-    from .app import Page, css_file, head, theme
+    from .app import Page
+    from .looks import css_file, head, theme
 
     outer = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     mount_gradio_app(
-        outer, Page(shelf).build(), path="/", server_name=address.host, server_port=address.port,
-        auth=address.auth, max_file_size=MAX_UPLOAD, ssr_mode=False, mcp_server=False, pwa=False,
+        outer, Page(shelf, uploads).build(), path="/",
+        server_name=address.host, server_port=address.port, auth=address.auth,
+        max_file_size=MAX_UPLOAD, ssr_mode=False, mcp_server=False, pwa=False,
         enable_monitoring=False, show_error=False, run_history=False, footer_links=[],
         theme=theme(), css_paths=[css_file()], head=head(),
     )  # fmt: skip

@@ -2,15 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from rag.schema import Answer, Filters, Turn
 
 from .asking import Job
+from .imports import ImportJob
+from .papers import Shown
 from .render import answer_html, failure_html, partial_html, question_html
 
 MOST_TURNS = 60  # shown on the page; older ones leave it
 REMEMBERED = 6  # earlier turns given to the library
 PAPERS_KEPT = 10
+MOST_PICKED = 1000
 Message = dict[str, str]
 
 
@@ -28,7 +32,8 @@ class Exchange:
     error: str | None = None
     stopped: bool = False
     text: str = ""
-    thumb: int = 0
+    thumb: int = 0  # 1 up, -1 down
+    saved: int = 0  # its number in the library's conversation; 0: not kept
 
     @property
     def is_whole(self) -> bool:
@@ -39,7 +44,7 @@ class Exchange:
     def html(self) -> str:
         """Return the answer's side as the chat shows it."""
         if self.answer is not None:
-            return answer_html(self.answer, self.number, stopped=self.stopped)
+            return answer_html(self.answer, self.number, stopped=self.stopped, thumb=self.thumb)
         if self.stopped:
             return partial_html(self.text) + '<p class="cw-note">You stopped this answer.</p>'
         return failure_html(self.error or "The answer was lost.", self.number)
@@ -56,6 +61,28 @@ class Session:
     asked: int = 0
     standalone: bool = False  # the next question was edited: it is searched as it stands
     job: Job | None = None
+    saved_as: str | None = None  # the conversation in the library
+    listed: tuple[str, ...] = ()  # ids of the kept conversations that are shown
+    rated: int | None = None  # the exchange that the next note is for
+    listing: tuple[str, Filters] = ("", Filters())  # words and filters of the list of papers
+    page: int = 0
+    shown: Shown = field(default_factory=Shown)
+    picked: dict[str, None] = field(default_factory=dict)
+    importing: ImportJob | None = None
+    run: Any = None  # an evaluation, as whoever is registered makes it
+    cases: tuple[str, ...] = ()  # questions that did not pass, as listed
+
+    def pick(self, paper_id: str) -> None:
+        """Pick a paper, or drop it from those picked."""
+        if paper_id in self.picked:
+            del self.picked[paper_id]
+        elif len(self.picked) < MOST_PICKED:
+            self.picked[paper_id] = None
+
+    def restrict_to_nothing(self) -> None:
+        """Look at all papers again, and ask all."""
+        self.listing, self.page, self.filters = ("", Filters()), 0, Filters()
+        self.picked.clear()
 
     def history(self) -> tuple[Turn, ...]:
         """Return the whole earlier turns, oldest first; cut answers are left out."""
@@ -81,11 +108,17 @@ class Session:
         """Return an exchange by its number."""
         return next((one for one in self.exchanges if one.number == number), None)
 
+    def change(self, exchange: Exchange) -> None:
+        """Put an exchange in the place of the one with its number."""
+        self.exchanges = [
+            exchange if one.number == exchange.number else one for one in self.exchanges
+        ]
+
     def clear(self) -> None:
         """Begin a new conversation; library, model and restrictions stay."""
         self.stop()
         self.exchanges.clear()
-        self.standalone = False
+        self.standalone, self.saved_as, self.rated = False, None, None
 
     def stop(self) -> None:
         """End the answer that is being made, if there is one."""

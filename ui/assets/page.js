@@ -1,8 +1,11 @@
 /* What the page does without asking the server: open a source, copy, change the theme. */
 (() => {
   "use strict";
-  const FOLLOW = /^#(source|sources|near|edit|retry|copy)-(\d+)(?:-(\d+))?$/;
-  const page = (window.citewell = { send: () => {}, theme: toggleTheme, download: download });
+  const FOLLOW = /^#(source|sources|near|edit|retry|copy|up|down)-(\d+)(?:-(\d+))?$/;
+  const nothing = () => {};
+  const page = (window.citewell = {
+    send: nothing, papers: nothing, kept: nothing, cases: nothing, theme: toggleTheme, download: download,
+  });
   let wanted = null; // the source to show once its panel has come
   let hover = 0;
   let shown = null; // the panel's content when last looked at
@@ -106,6 +109,12 @@
   }
 
   document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("[data-papers], [data-kept], [data-cases]");
+    if (button) {
+      const { papers, kept, cases } = button.dataset;
+      if (papers) return page.papers(papers);
+      return kept ? page.kept(kept) : page.cases(cases);
+    }
     const link = event.target.closest?.('a[href^="#"]');
     if (!link) return;
     if (link.getAttribute("href") === "#chat") {
@@ -117,6 +126,7 @@
     if (!name) return;
     event.preventDefault();
     if (name[1] === "copy") return void copy(link);
+    if (name[1] === "up" || name[1] === "down") return page.send(name[0].slice(1));
     if (name[1] === "edit" || name[1] === "retry") {
       page.send(name[0].slice(1));
       document.querySelector("#cw-question textarea")?.focus();
@@ -146,7 +156,7 @@
         box.setAttribute("aria-label", box.dataset.testid === "user" ? "Question" : "Answer");
       }
     });
-    root.querySelectorAll("a.cw-cite[title]:not([aria-label])").forEach((link) => {
+    root.querySelectorAll("a.cw-cite[title]:not([aria-label]), a.cw-thumb[title]:not([aria-label])").forEach((link) => {
       link.setAttribute("aria-label", link.title);
     });
   }
@@ -174,9 +184,19 @@
 
   function start() {
     restoreTheme();
+    openSide(0);
     // Gradio sets the system's theme when it has started: the user's choice comes after.
     new MutationObserver(restoreTheme).observe(document.body, { attributeFilter: ["class"] });
     new MutationObserver(onChange).observe(document.body, { childList: true, subtree: true });
+  }
+
+  function openSide(tries) {
+    // Wide pages have room for the side bar; narrow ones open it by its button.
+    const side = document.getElementById("cw-side");
+    if (window.innerWidth < 1300 || tries > 50) return;
+    const button = side?.querySelector(".toggle-button") || side?.parentElement?.querySelector(".toggle-button");
+    if (!button) return void setTimeout(() => openSide(tries + 1), 100);
+    if (!side.classList.contains("open")) button.click();
   }
 
   // Gradio puts this script into the page after it has loaded.
