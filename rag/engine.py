@@ -15,7 +15,7 @@ from . import question as questions
 from .evidence import Reader, Reading, systems_in
 from .index import Index
 from .question import Question
-from .retrieval import PaperRetriever, Searcher
+from .retrieval import PaperRetriever, Searcher, nodes_of
 from .schema import Answer, Citation, Filters, RankedPaper, Turn
 from .selection import choose
 from .settings import Settings
@@ -26,6 +26,7 @@ EMPTY = "This library holds no papers yet. Add some: citewell add FILE"
 NO_MATCH = "No paper in this library matches the filters. Change or drop them."
 COURTESY = "Ask me about the papers in this library."
 MOST_SYSTEMS = 4  # names of a comparison that are looked up one by one
+MOST_HOLDERS = 3  # of the papers read: a name that more of them hold singles none out
 LLM_EVIDENCE = 6  # sentences in a prompt: about 200 tokens
 
 
@@ -89,7 +90,7 @@ class AnswerEngine(BaseQueryEngine):
 
     def _query(self, query_bundle: QueryBundle) -> Response:
         answer = self.answer(query_bundle.query_str)
-        nodes = self.retriever().retrieve(answer.searched) if answer.papers else []
+        nodes = nodes_of(answer.papers)
         return Response(answer.text, source_nodes=nodes, metadata={"answer": answer})
 
     async def _aquery(self, query_bundle: QueryBundle) -> Response:
@@ -131,14 +132,17 @@ class AnswerEngine(BaseQueryEngine):
             yield COURTESY
             yield Answer(asked, COURTESY, abstained=False, llm=self._llm_name)
             return
-        wanted = filters or self._stated(question)
+        stated = None if filters else self._stated(question)
+        wanted = filters or stated
         papers = self._search(question, wanted, trace)
-        reading = self._reader.read(question, self._with_named(question, papers))
+        reading = self._reader.read(question, self._with_named(question, papers, wanted))
         trace.mark("read")
-        if not self._answers(reading, wanted):
-            yield from self._abstain(question, papers, wanted, trace, reading.probability)
+        if not self._answers(reading, stated):
+            text = ABSTENTION if papers else self._nothing(wanted)
+            yield text
+            yield self._abstention(text, question, papers, reading, trace)
             return
-        yield from self._write(question, papers, reading, trace, whole=bool(wanted))
+        yield from self._write(question, papers, reading, trace, whole=stated is not None)
 
     def _stated(self, question: Question) -> Filters | None:
         return questions.filters_for(
@@ -154,14 +158,14 @@ class AnswerEngine(BaseQueryEngine):
         return found.papers
 
     def _with_named(
-        self, question: Question, papers: tuple[RankedPaper, ...]
+        self, question: Question, papers: tuple[RankedPaper, ...], filters: Filters | None
     ) -> tuple[RankedPaper, ...]:
         """Put the papers of the systems that a comparison names before all others."""
         systems = systems_in(question.search) if question.compare else []
         ranked = {one.paper.id: one for one in papers}
         named: dict[str, RankedPaper] = {}
         for system in systems[:MOST_SYSTEMS]:
-            for one in self._searcher.search(system, top_k=1).papers:
+            for one in self._searcher.search(system, top_k=1, filters=filters).papers:
                 low = replace(one, score=papers[-1].score if papers else one.score)
                 named[one.paper.id] = ranked.get(one.paper.id, low)
         return (*named.values(), *(one for one in papers if one.paper.id not in named))
@@ -169,28 +173,33 @@ class AnswerEngine(BaseQueryEngine):
     def _answers(self, reading: Reading, stated: Filters | None) -> bool:
         """Say whether the evidence is good enough to answer.
 
-        A question that names an author, a topic or a system of the library is answered from it.
+        A question that names an author, a topic or a system of the library is answered from it. A
+        name that many papers hold ("GPU", "LLM") singles none out.
         """
         if not reading.sentences:
             return False
         threshold = self._settings.abstain_below
         limit = self._reader.weights.abstain_below if threshold is None else threshold
-        return reading.probability >= limit or bool(stated) or bool(reading.named)
+        named = any(len(holders) <= MOST_HOLDERS for holders in reading.named.values())
+        return reading.probability >= limit or stated is not None or named
 
-    def _abstain(
+    def _nothing(self, filters: Filters | None) -> str:
+        """Say why not even a nearest paper was found."""
+        if not self.index.catalogue.count():
+            return EMPTY
+        if filters and not self.index.catalogue.matching(filters):
+            return NO_MATCH
+        return ABSTENTION
+
+    def _abstention(
         self,
+        text: str,
         question: Question,
         papers: tuple[RankedPaper, ...],
-        filters: Filters | None,
+        reading: Reading,
         trace: _Trace,
-        confidence: float,
-    ) -> Iterator[str | Answer]:
-        text = ABSTENTION
-        if not papers:
-            empty = not self.index.catalogue.browse(limit=1)
-            text = EMPTY if empty else NO_MATCH if filters else ABSTENTION
-        yield text
-        yield Answer(
+    ) -> Answer:
+        return Answer(
             question.text,
             text,
             abstained=True,
@@ -198,7 +207,7 @@ class AnswerEngine(BaseQueryEngine):
             llm=self._llm_name,
             timings_ms=trace.total(),
             searched=question.search,
-            confidence=round(confidence, 4),
+            confidence=round(reading.probability, 4),
         )
 
     def _write(
@@ -212,16 +221,20 @@ class AnswerEngine(BaseQueryEngine):
     ) -> Iterator[str | Answer]:
         most = LLM_EVIDENCE if self._llm_name else self._settings.max_statements
         evidence = choose(question, reading, most=most, whole=whole)
-        for piece in self._synthesizer.write(question.search, evidence):
+        shown = False
+        for piece in self._synthesizer.write(_with_earlier(question), evidence):
             if isinstance(piece, str):
+                shown = True
                 yield piece
                 continue
             trace.mark("write")
-            if not piece.found:
-                yield from self._abstain(question, papers, None, trace, reading.probability)
-            else:
+            if piece.found:
                 answer = self._finish(question, papers, piece, trace)
                 yield replace(answer, confidence=round(reading.probability, 4))
+                continue
+            yield "\n\n" + ABSTENTION if shown else ABSTENTION
+            answer = self._abstention(ABSTENTION, question, papers, reading, trace)
+            yield replace(answer, raw=piece.raw)
 
     def _finish(
         self, question: Question, papers: tuple[RankedPaper, ...], draft: Draft, trace: _Trace
@@ -240,6 +253,13 @@ class AnswerEngine(BaseQueryEngine):
             raw=draft.raw,
             error=draft.error,
         )
+
+
+def _with_earlier(question: Question) -> str:
+    """Return the question as a model reads it: a follow-up with what it leans on."""
+    if not question.earlier:
+        return question.text
+    return f"{question.text} (asked after: {' '.join(question.earlier)})"
 
 
 def _citations(draft: Draft) -> tuple[Citation, ...]:

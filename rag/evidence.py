@@ -165,6 +165,8 @@ class Reader:
             return Reading()
         papers = papers[:PAPERS_READ]
         sheet = _Sheet(self._index, question, papers)
+        if sheet.is_empty:  # all were removed since they were found
+            return Reading(papers=tuple(papers))
         features = sheet.features()
         logits = self.weights.sentence.logits(features)
         order = np.argsort(-logits, kind="stable")
@@ -192,6 +194,11 @@ class _Sheet:
                 self._rows += [(n, passage, span) for span in _spans(passage)]
         self._read_terms(index)
         self._read_vectors(index, ids)
+
+    @property
+    def is_empty(self) -> bool:
+        """Say whether there is no sentence at all."""
+        return not self._rows
 
     def _read_terms(self, index: Index) -> None:
         """Find which of the question's terms each sentence and paper holds."""
@@ -307,7 +314,7 @@ class _Sheet:
         missing = [w for t, w in self._asked.items() if t not in self._paper_terms[best]]
         met = [w for t, w in self._asked.items() if t in self._paper_terms[best]]
         column = {name: features[:, i] for i, name in enumerate(SENTENCE_FEATURES)}
-        scores = [ranked.score for ranked in self._papers]
+        scores = sorted((ranked.score for ranked in self._papers), reverse=True)
         found = set().union(*self._paper_terms)
         return {
             "cosine": float(column["cosine"].max()),

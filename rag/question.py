@@ -1,14 +1,18 @@
 """What a question asks for: one paper or several, a number, whose papers. Rules only. Pure."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from .errors import QuestionError
 from .schema import Filters, Turn
 
 SHORTEST_NAME = 3  # letters of a surname that stands alone
 MAX_TURNS = 3  # earlier questions that a follow-up is searched with
+MAX_HISTORY = 20  # turns that are looked through for them
+MAX_EARLIER_CHARS = 500  # read of each of them
 
 _MANY = re.compile(
     r"\b(which|what|list|find|show|name|any|all|how many|are there)\b[^.?!]{0,60}?\b"
@@ -20,7 +24,7 @@ _MANY = re.compile(
 _NUMBER = re.compile(
     r"\bhow (many|much|large|big|long|often|far|fast|accurate)\b|\bwhat (is|was|are) the "
     r"(number|share|percentage|rate|score|accuracy|size)\b|\b(percentage|what (score|share|rate|"
-    r"accuracy|speed-?up))\b|\bby how\b|\bwhat does .* score\b|多少|几个",
+    r"accuracy|speed-?up))\b|\bby how\b|\bwhat does .{1,80} score\b|多少|几个",
     re.IGNORECASE,
 )
 _LIST = re.compile(
@@ -36,9 +40,13 @@ _COMPARATIVE = re.compile(
 )
 _OR = re.compile(r"\bor\b", re.IGNORECASE)
 _BACK = re.compile(
-    r"\b(it|its|they|them|their|theirs|this|that|these|those|he|she|his|her|the (former|latter|"
-    r"first|second|third|last|other)|(the|that|this) [\w-]+ one|same|there)\b|^(and|but|so|also|"
-    r"what about|how about)\b|他们|它们|它|这个|那个|这些|其中",
+    r"\b(it|its|they|them|their|theirs|this|these|those|he|she|his|her|same|the (former|latter|"
+    r"first|second|third|last|other)|(the|that|this) [\w-]+ one)\b"
+    # "that" and "there" as pronouns, not in "papers that …", "show that …" and "are there …"
+    r"|\b(does|do|did|is|was|can|could|will|would|of|for|with|by|on|to|than|about|like) that\b"
+    r"|\bthat( (paper|work|article|study|method|model|approach|result|number|figure)\b|\W*$)"
+    r"|(?<!\bare )(?<!\bis )(?<!\bwere )(?<!\bwas )\bthere\b"
+    r"|^(and|but|so|also|what about|how about)\b|他们|它们|它|这个|那个|这些|其中",
     re.IGNORECASE,
 )
 _COURTESY = re.compile(
@@ -57,7 +65,11 @@ _FILED = re.compile(
     r"\b(?:filed|listed|classified|categori[sz]ed) (?:under|as|in)\s+(?P<topic>[^?.!\"“”]{3,80})",
     re.IGNORECASE,
 )
-_YEAR = re.compile(r"\b(?:published |from |of |in )(?P<year>(?:19|20)\d\d)\b", re.IGNORECASE)
+_TOPICAL = re.compile(
+    r"\b(filed|listed|classified|categori[sz]ed|topics?|areas?|categor(y|ies)|tracks?)\b",
+    re.IGNORECASE,
+)
+_JOINERS = "\u200c\u200d"  # part of words in Persian, Hindi and others
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +86,9 @@ class Question:
         follow_up: It leans on earlier turns.
         courtesy: It is a greeting or thanks; nothing is searched.
         authors: Names after "papers by" and the like, to be looked up in the catalogue.
-        topics: Quoted or "filed under" words, to be looked up in the catalogue.
-        years: Years named as a condition.
+        topics: "Filed under" words, and quoted ones of a question about several papers or a topic,
+            to be looked up in the catalogue.
+        earlier: The earlier questions that a follow-up leans on, oldest first.
     """
 
     text: str
@@ -88,11 +101,11 @@ class Question:
     courtesy: bool = False
     authors: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
-    years: tuple[int, ...] = ()
+    earlier: tuple[str, ...] = ()
 
 
 def check(text: str, *, max_chars: int = 4000) -> str:
-    """Return a question that can be searched: trimmed, without control characters.
+    """Return a question that can be searched: trimmed, without control and invisible characters.
 
     Raises:
         QuestionError: It is empty, has no letter or digit, is too long, or is not valid text.
@@ -109,7 +122,7 @@ def check(text: str, *, max_chars: int = 4000) -> str:
             f"The question holds half a character at position {exc.start} (a lone surrogate), so "
             "it is not text. Type or paste it again."
         ) from exc
-    plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    plain = _visible(text)
     if not plain:
         raise QuestionError("The question is empty. Type what you want to know.")
     if not any(c.isalnum() for c in plain):
@@ -138,13 +151,32 @@ def understand(text: str, history: Sequence[Turn] = ()) -> Question:
         compare=_compares(text),
         courtesy=bool(_COURTESY.match(text)),
         authors=tuple(match["name"] for match in _AUTHOR.finditer(text)),
-        topics=_topics(text),
-        years=tuple(int(match["year"]) for match in _YEAR.finditer(text)),
+        topics=_topics(text, bool(_MANY.search(text) or _TOPICAL.search(text))),
     )
     if question.courtesy or not history or not leans_back(text):
         return question
-    earlier = [turn.question for turn in history[-MAX_TURNS:]]
-    return replace(question, search=" ".join([*earlier, text]), follow_up=True)
+    earlier = _earlier(history)
+    return replace(
+        question, search=" ".join([*earlier, text]), follow_up=bool(earlier), earlier=earlier
+    )
+
+
+def _earlier(history: Sequence[Turn]) -> tuple[str, ...]:
+    """Return the last questions of a history that asked for something, fit to be searched."""
+    asked = (_visible(turn.question[:MAX_EARLIER_CHARS]) for turn in reversed(history))
+    real = [text for text in islice(asked, MAX_HISTORY) if text and not _COURTESY.match(text)]
+    return tuple(reversed(real[:MAX_TURNS]))
+
+
+def _visible(text: str) -> str:
+    """Return a text in one line: control characters are spaces, invisible ones are left out."""
+    return " ".join("".join(map(_shown, text)).split())
+
+
+def _shown(char: str) -> str:
+    if char.isprintable() or char in _JOINERS:
+        return char
+    return "" if unicodedata.category(char) == "Cf" else " "
 
 
 def leans_back(text: str) -> bool:
@@ -157,8 +189,9 @@ def _compares(text: str) -> bool:
     return bool(_COMPARE.search(text) or (_COMPARATIVE.search(text) and _OR.search(text)))
 
 
-def _topics(text: str) -> tuple[str, ...]:
-    quoted = [match[1].strip(" ,.;") for match in _QUOTED.finditer(text)]
+def _topics(text: str, quotes_count: bool) -> tuple[str, ...]:
+    quotes = _QUOTED.finditer(text) if quotes_count else ()
+    quoted = [match[1].strip(" ,.;") for match in quotes]
     filed = [match["topic"].strip(" ,.;") for match in _FILED.finditer(text)]
     return tuple(dict.fromkeys(part for part in [*quoted, *filed] if part))
 

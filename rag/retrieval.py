@@ -8,6 +8,7 @@ from typing import Any, Literal
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from pydantic import Field
 
 from .index import Index
 from .schema import Filters, RankedPaper
@@ -147,9 +148,12 @@ def fuse(
 
 
 class PaperNode(TextNode):
-    """A LlamaIndex node that stands for one ranked paper; its text is the paper's abstract."""
+    """A LlamaIndex node that stands for one ranked paper; its text is the paper's abstract.
 
-    ranked: Any = None
+    ``ranked`` is the paper itself, for whoever is in the same process; it is not serialised.
+    """
+
+    ranked: Any = Field(default=None, exclude=True)
 
 
 class PaperRetriever(BaseRetriever):
@@ -173,7 +177,12 @@ class PaperRetriever(BaseRetriever):
         found = self._searcher.search(
             query_bundle.query_str, top_k=self._top_k, filters=self._filters
         )
-        return [NodeWithScore(node=_node(ranked), score=ranked.score) for ranked in found.papers]
+        return nodes_of(found.papers)
+
+
+def nodes_of(papers: Sequence[RankedPaper]) -> list[NodeWithScore]:
+    """Return ranked papers as LlamaIndex nodes, in their order."""
+    return [NodeWithScore(node=_node(ranked), score=ranked.score) for ranked in papers]
 
 
 def _node(ranked: RankedPaper) -> PaperNode:
@@ -187,9 +196,13 @@ def _node(ranked: RankedPaper) -> PaperNode:
         "venue": paper.venue,
         "cosine": ranked.cosine,
     }
+    known = {key: value for key, value in metadata.items() if value not in (None, "")}
     return PaperNode(
         id_=paper.id,
         text=paper.abstract or paper.title,
-        extra_info={key: value for key, value in metadata.items() if value not in (None, "")},
+        extra_info=known,
+        # A synthesizer quotes a node's text as it stands, so nothing may be put before it.
+        excluded_llm_metadata_keys=list(known),
+        excluded_embed_metadata_keys=list(known),
         ranked=ranked,
     )

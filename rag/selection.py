@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from .evidence import Reading
 from .question import Question
-from .schema import Evidence, RankedPaper
+from .schema import Evidence
 
 LIST_SHARE = 0.5  # a paper stays in a list while its score is this share of the best one's
 CONTRIBUTION = 1.5  # in a list, a sentence that says what its paper does counts so much more
@@ -24,11 +24,12 @@ def choose(
 
     Returns:
         The chosen sentences, best first. A question about several papers gets one sentence from
-        each, a comparison one from each side before any second one.
+        each, in the order of the papers; a comparison one from each side before any second one.
     """
     distinct = list(_without_repeats(reading.sentences))
     if question.many:
-        listed = [r.paper.id for r in reading.papers if whole or _belongs(r, reading)]
+        least = LIST_SHARE * max((r.score for r in reading.papers), default=0.0)
+        listed = [r.paper.id for r in reading.papers if whole or r.score >= least]
         best = _one_a_paper(_contributions_up(reading))
         return tuple(best[name] for name in listed if name in best)[:most]
     if question.compare:
@@ -36,10 +37,6 @@ def choose(
         rest = [one for one in distinct if one not in sides]
         return tuple([*sides, *rest][:most])
     return tuple(distinct[:most])
-
-
-def _belongs(ranked: RankedPaper, reading: Reading) -> bool:
-    return ranked.score >= LIST_SHARE * reading.papers[0].score
 
 
 def _contributions_up(reading: Reading) -> list[Evidence]:

@@ -3,6 +3,7 @@
 Both are LlamaIndex response synthesizers and share one interface, ``write``.
 """
 
+import re
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,15 +18,21 @@ from llama_index.core.response_synthesizers.base import BaseSynthesizer
 
 from .citations import ReasoningFilter, parse, render
 from .errors import ProviderError
-from .live import LiveMarkers
+from .live import HeldPhrase, LiveMarkers
 from .llms.streaming import neutralise, stream_text
 from .schema import Evidence, Paper, Span, Statement
+from .sentences import MATHS
 
 NOT_FOUND = "NOT IN THE PAPERS"
 OPEN_REASONING = (
     "The model stopped inside its reasoning and gave no answer. Give it more room with "
     "--llm-max-tokens, or choose another model."
 )
+LONGEST_SENTENCE = 1200  # characters of one sentence in a prompt: about 300 tokens
+_NUMBERED = re.compile(
+    rf"{MATHS.pattern}|(?P<marker>[\[【][ ^]?[1-9]\d{{0,2}}(?: ?[,;–-] ?\d{{1,3}})*[\]】])"
+)
+_OTHER_BRACKETS = str.maketrans("[]【】", "⟨⟩⟨⟩")
 NO_TEXT = "The model returned no text. Ask again, or choose another model with --llm."
 
 
@@ -120,21 +127,36 @@ class LLMSynthesizer(Synthesizer):
         Raises:
             ProviderError: The model failed before it said anything.
         """
-        reasoning, live = ReasoningFilter(), LiveMarkers(len(evidence))
+        live, refusal = _Live(len(evidence)), HeldPhrase(NOT_FOUND)
         reply, error = "", None
-        pieces = stream_text(self._model, system_prompt(), user_prompt(question, evidence))
-        try:
-            for piece in pieces:
-                reply += piece
-                if shown := live.feed(reasoning.feed(piece)):
-                    yield shown
-        except ProviderError as exc:
-            if not reply:
-                raise
-            error = str(exc)
-        if shown := live.feed(reasoning.finish()) + live.finish():
-            yield shown
-        yield read_reply(reply, evidence, error)
+        with stream_text(self._model, system_prompt(), user_prompt(question, evidence)) as pieces:
+            try:
+                for piece in pieces:
+                    reply += piece
+                    if shown := refusal.feed(live.feed(piece)):
+                        yield shown
+            except ProviderError as exc:
+                if not reply:
+                    raise
+                error = str(exc)
+        draft = read_reply(reply, evidence, error)
+        rest = refusal.feed(live.finish())
+        if draft.found and (rest := rest + refusal.finish()):
+            yield rest
+        yield draft
+
+
+class _Live:
+    """The answer in a reply that is still coming: no reasoning, markers numbered anew."""
+
+    def __init__(self, sources: int) -> None:
+        self._reasoning, self._markers = ReasoningFilter(), LiveMarkers(sources)
+
+    def feed(self, piece: str) -> str:
+        return self._markers.feed(self._reasoning.feed(piece))
+
+    def finish(self) -> str:
+        return self._markers.feed(self._reasoning.finish()) + self._markers.finish()
 
 
 def read_reply(reply: str, evidence: Sequence[Evidence], error: str | None = None) -> Draft:
@@ -158,7 +180,7 @@ def read_reply(reply: str, evidence: Sequence[Evidence], error: str | None = Non
         sources=tuple(evidence[i] for i in parsed.order),
         invented=parsed.invented,
         raw=reply,
-        found=NOT_FOUND not in reply.upper() or bool(parsed.order),
+        found=bool(parsed.order) or NOT_FOUND not in render(parsed.statements).upper(),
         error=error,
     )
 
@@ -172,12 +194,24 @@ def system_prompt() -> str:
 def user_prompt(question: str, evidence: Sequence[Evidence]) -> str:
     """Return the numbered sentences and the question.
 
-    Nothing passes a template: braces arrive unchanged. Role markers inside papers are broken up.
+    Nothing passes a template: braces arrive unchanged. Inside papers, role markers are broken up
+    and ``[2]`` becomes ``⟨2⟩``, so that a number copied from a paper is not taken for a source. A
+    sentence is cut after ``LONGEST_SENTENCE`` characters.
     """
-    lines = [
-        f"[{n}] {neutralise(' '.join(one.text.split()))}" for n, one in enumerate(evidence, start=1)
-    ]
+    lines = [f"[{n}] {_prompted(one.text)}" for n, one in enumerate(evidence, start=1)]
     return "\n".join(["Sentences:", *lines, "", f"Question: {neutralise(question)}"])
+
+
+def _prompted(text: str) -> str:
+    """Return a paper's sentence as a model may read it: one line, and no marker but ours."""
+    line = " ".join(text.split())
+    if len(line) > LONGEST_SENTENCE:
+        line = line[:LONGEST_SENTENCE].rsplit(" ", 1)[0] + " …"
+    return neutralise(_NUMBERED.sub(_not_a_marker, line))
+
+
+def _not_a_marker(found: re.Match[str]) -> str:
+    return found[0].translate(_OTHER_BRACKETS) if found["marker"] else found[0]
 
 
 def _plain(text: str) -> Evidence:
