@@ -3,12 +3,16 @@
 Screenshots go to ``screenshots/``, which git ignores.
 """
 
+import json
 import re
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from rag.library import open_library
+from rag.settings import load_settings
 from tests.ui_site import running
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -23,9 +27,25 @@ pytestmark = [
 ]
 
 
+EVIL = {
+    "title": "<img src=x onerror=alert(1)> sequoia",
+    "abstract": "We study sequoia seedlings. Sequoia seedlings cost from $3000 to $25 "
+    "${alert(2)} {{x}}.example/a.png) <script>alert(3)</script> today.",
+    "authors": ["A. Author", "<svg onload=alert(4)>"],
+    "year": 2021,
+    "url": "javascript:alert(5)",
+    "doi": "10.1000/abc",
+}
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    with running(tmp_path_factory.mktemp("site")) as running_site:
+    home = tmp_path_factory.mktemp("site")
+    file = home / "evil.jsonl"
+    file.write_text(json.dumps(EVIL))
+    with open_library("evil", settings=load_settings(home=home), create=True) as library:
+        library.add(file)
+    with running(home) as running_site:
         yield running_site
 
 
@@ -232,3 +252,144 @@ def test_what_cannot_be_asked_is_said_in_the_chat(visit):
     expect(page.locator("#cw-question textarea")).to_have_value("?!")
     page.locator("#cw-new").click()
     expect(page.locator("#chat .cw-answer")).to_have_count(0)
+
+
+def turn_to(page, library):
+    """Choose a library in the side bar and wait until it is open."""
+    box = page.get_by_label("Library", exact=True).first
+    box.click()
+    page.get_by_role("option", name=library, exact=True).click()
+    expect(page.locator(".cw-ready")).to_contain_text(library, timeout=60_000)
+
+
+def test_b36_html_in_a_paper_is_text_wherever_it_is_shown(visit):
+    page = visit()
+    turn_to(page, "evil")
+    answer = ask(page, "What do sequoia seedlings cost?")
+    expect(answer).to_contain_text("from $3000 to $25 ${alert(2)} {{x}}")
+    expect(answer).to_contain_text("<svg onload=alert(4)>")
+    answer.locator("a.cw-cite").first.click()
+    panel = page.locator("#cw-sources")
+    expect(panel).to_contain_text("<img src=x onerror=alert(1)> sequoia")
+    links = panel.locator(".cw-links a")
+    assert [one.get_attribute("href") for one in links.all()] == ["https://doi.org/10.1000/abc"]
+    page.get_by_role("tab", name="Library").click()
+    page.locator(".cw-paper").first.click()
+    expect(page.locator("#cw-detail")).to_contain_text("<script>alert(3)</script>")
+    assert page.locator("img[src*=evil], img[src=x], .cw-panel script, #cw-papers img").count() == 0
+
+
+def test_papers_are_found_read_picked_and_asked_alone(visit):
+    page = visit()
+    page.get_by_role("tab", name="Library").click()
+    expect(page.locator(".cw-paper")).to_have_count(20)
+    page.locator("#cw-papers").get_by_text("Later ›").click()
+    expect(page.locator("#cw-papers")).to_contain_text("Page 2")
+    page.get_by_label("Author").fill("Mengqi Guo")
+    page.locator("#cw-show").click()
+    expect(page.locator(".cw-paper")).to_have_count(1)
+    page.locator(".cw-pick").click()
+    expect(page.locator(".cw-pick")).to_have_attribute("aria-checked", "true")
+    shoot(page, "library")
+    page.locator("#cw-only").click()
+    page.get_by_role("tab", name="Ask").click()
+    expect(page.locator("#cw-scope")).to_contain_text("1 picked paper")
+    answer = ask(page, Q)
+    names = answer.locator(".cw-by").all_inner_texts()
+    assert set(names) == {"Mengqi Guo et al."}
+    page.get_by_text("Ask all papers").click()
+    expect(page.locator("#cw-scope")).to_be_empty()
+
+
+def test_files_are_added_with_counts_and_errors_and_the_import_is_undone(visit, tmp_path, site):
+    page = visit()
+    page.get_by_text("New library").click()
+    page.get_by_label("Name", exact=True).fill("Ünïcode ✓ trees")
+    page.get_by_role("button", name="Create").click()
+    expect(page.locator(".cw-ready")).to_contain_text(
+        "Ünïcode ✓ trees, 0 abstracts", timeout=60_000
+    )
+    file = tmp_path / "trees.jsonl"
+    lines = [
+        json.dumps({"title": f"Tree {n}", "abstract": f"Tree {n} is an oak."}) for n in range(99)
+    ]
+    file.write_text("\n".join([*lines, "no json", '{"id": "empty"}']))
+    page.get_by_role("tab", name="Library").click()
+    page.get_by_text("Add papers").click()
+    page.locator("#cw-files input[type=file]").set_input_files(file)
+    expect(page.locator("#cw-files")).to_contain_text("trees")
+    page.locator("#cw-start").click()
+    expect(page.locator("#cw-progress progress")).to_be_visible()
+    shoot(page, "import")
+    progress = page.locator("#cw-progress")
+    expect(progress).to_contain_text("Finished: 1 of 1 files.", timeout=60_000)
+    assert progress.locator("dd").all_inner_texts() == ["101", "99", "0", "0", "0", "2"]
+    expect(progress).to_contain_text("trees.jsonl, line 100: the record is not JSON")
+    expect(page.locator(".cw-ready")).to_contain_text("99 abstracts")
+    page.locator("#cw-undo").click()
+    expect(progress).to_contain_text("99 papers deleted again.")
+    assert not [path for path in site.uploads.rglob("*") if path.is_file() and path.stat().st_size]
+
+
+def test_conversations_are_exported_rated_kept_and_reopened(visit):
+    page = visit()
+    answer = ask(page, "Which benchmark evaluates causal inference?")
+    with page.expect_download() as download:
+        page.locator("#cw-export").click()
+    text = Path(download.value.path()).read_text("utf-8")
+    assert download.value.suggested_filename == "which-benchmark-evaluates-causal-inferen.md"
+    assert text.startswith("# Which benchmark evaluates causal inference?")
+    answer.locator("a.cw-down").click()
+    expect(page.locator("#chat a.cw-down.cw-on")).to_be_visible()
+    page.get_by_label("Note to the answer").fill("not this one")
+    page.get_by_role("button", name="Save note").click()
+    expect(page.locator("#cw-noting")).to_be_hidden()
+    page.reload()
+    expect(page.locator(".cw-ready")).to_be_visible(timeout=60_000)
+    page.locator("#cw-kept-list .cw-kept").first.click()
+    expect(page.locator("#chat a.cw-down.cw-on")).to_be_visible()
+    page.get_by_label("Rename the open one").fill("My <b>causes</b>")
+    page.get_by_label("Rename the open one").press("Enter")
+    first = page.locator("#cw-kept-list .cw-kept").first
+    expect(first).to_contain_text("My <b>causes</b>")
+    shoot(page, "kept")
+    page.locator("#cw-delete").click()
+    expect(page.locator("#cw-kept-list")).not_to_contain_text("My <b>causes</b>")
+    expect(page.locator("#chat .cw-answer")).to_have_count(0)
+
+
+def test_who_answers_is_shown_with_reasons_for_those_who_cannot(visit):
+    page = visit()
+    expect(page.get_by_label("Answers by")).to_have_value("Quotes only")
+    page.get_by_text("Why not others?").click()
+    expect(page.locator("#cw-side")).to_contain_text("Start with --llm-base-url URL.")
+
+
+def test_an_evaluation_runs_shows_what_failed_and_opens_a_case(visit, monkeypatch, tmp_path):
+    point = EntryPoint("default", "eval.interface:start", "citewell.evaluation")
+    monkeypatch.setattr("ui.evaluate_tab.entry_points", lambda group: [point])
+    case = {"id": "1", "question": Q, "answerable": False}
+    file = tmp_path / "cases.jsonl"
+    file.write_text(json.dumps(case) + "\n")
+    page = visit()
+    page.get_by_role("tab", name="Evaluate").click()
+    page.locator("#cw-questions input[type=file]").set_input_files(file)
+    expect(page.locator("#cw-questions")).to_contain_text("cases")
+    page.locator("#cw-run").click()
+    result = page.locator("#cw-result")
+    expect(result).to_contain_text("Not passed", timeout=60_000)
+    shoot(page, "evaluation")
+    with page.expect_download() as download:
+        page.locator("#cw-report").click()
+    assert download.value.suggested_filename == "citewell-report.html"
+    result.get_by_text(Q).first.click()
+    expect(page.locator("#cw-question textarea")).to_have_value(Q)
+    expect(page.locator("#cw-question textarea")).to_be_visible()
+
+
+def test_without_an_evaluation_installed_the_tab_says_so(visit, monkeypatch):
+    monkeypatch.setattr("ui.evaluate_tab.entry_points", lambda group: [])
+    page = visit()
+    page.get_by_role("tab", name="Evaluate").click()
+    page.locator("#cw-run").click()
+    expect(page.locator("#cw-result")).to_contain_text("Nothing that evaluates is installed")

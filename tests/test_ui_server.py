@@ -1,5 +1,6 @@
 import json
 import threading
+from pathlib import Path
 
 import httpx
 import pytest
@@ -142,3 +143,35 @@ def test_a_page_with_a_password_shows_nothing_without_it(tmp_path):
             Client(closed.url, verbose=False)
         client = Client(closed.url, verbose=False, auth=("user", "secret"))
         assert client.predict(api_name="/libraries") == ["sample"]
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "../../etc/passwd", "papers.bib"], ids=["absolute", "relative", "name"]
+)
+def test_b36_a_file_of_the_server_cannot_be_added_as_an_upload(site, path):
+    file = {"path": path, "meta": {"_type": "gradio.FileData"}}
+    output = call(site, "page_add", [None, [file]], session="thief")
+    assert "root:" not in json.dumps(output)
+    assert site.shelf.library("sample").status().papers == 40
+
+
+def test_b36_an_upload_is_never_served_again(site):
+    reply = httpx.post(
+        f"{site.url}/gradio_api/upload", files={"files": ("../../x.bib", b"@article{a}")}
+    )
+    (stored,) = reply.json()
+    assert Path(stored).resolve().is_relative_to(site.uploads.resolve())
+    assert httpx.get(f"{site.url}/gradio_api/file={stored}").status_code == 404
+
+
+@pytest.mark.parametrize("name", ["../../etc", "unknown", None, 5])
+def test_b36_a_library_that_does_not_exist_cannot_be_turned_to(site, name):
+    call(site, "page_switch", [name, None], session="lost")
+    answer = call(site, "page_ask", [Q, None], session="lost")
+    assert "4D3R" in json.dumps(answer)
+
+
+@pytest.mark.parametrize("value", [None, "open-1", "open-999", "../x", 5])
+def test_b36_a_conversation_that_is_not_listed_cannot_be_opened(site, value):
+    output = call(site, "page_open", [None], session="nosy", event_data={"value": value})
+    assert "cw-answer" not in json.dumps(output)

@@ -5,7 +5,9 @@ import re
 import secrets
 import shutil
 import threading
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from .papers import ImportState
 log = logging.getLogger(__name__)
 
 MOST_FILES = 50
+OLD_S = 600.0
 _UNSAFE = re.compile(r"[^\w.-]+")
 BROKEN = "Something went wrong inside Citewell; its log holds the details."
 
@@ -45,12 +48,23 @@ def take_uploads(paths: Sequence[object], uploads: Path) -> list[Path]:
             "Drop fewer, or join them."
         )
     found = [_uploaded(path, uploads) for path in paths]
+    _sweep(uploads)
     taken = []
     for path in found:
         folder = uploads / f"import-{secrets.token_hex(8)}"
         folder.mkdir()
         taken.append(Path(shutil.move(path, folder / safe_name(path.name))))
     return taken
+
+
+def _sweep(uploads: Path) -> None:
+    """Delete the empty files that Gradio leaves for every upload, once nobody can need them."""
+    before = time.time() - OLD_S
+    for path in uploads.glob("tmp*"):
+        with suppress(OSError):
+            about = path.stat()
+            if about.st_size == 0 and about.st_mtime < before and path.is_file():
+                path.unlink()
 
 
 def safe_name(name: str) -> str:

@@ -35,14 +35,14 @@ def choices(settings: Settings) -> list[Choice]:
 
     Takes about a second where a server does not answer.
     """
-    found = [Choice(QUOTE, "Quotes only (no language model)")]
+    found = [Choice(QUOTE, "Quotes only")]
     if settings.llm != QUOTE:
         found.append(_configured(settings))
     for more in (_files(settings), _ollama(settings), _openai(settings)):
         found += list(more)
     once: dict[str, Choice] = {}
     for choice in found:
-        once.setdefault(choice.name, choice)
+        once.setdefault(choice.name or choice.label, choice)
     return list(once.values())
 
 

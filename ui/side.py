@@ -31,7 +31,7 @@ class Side:
 
     def __init__(self, shelf: Shelf) -> None:
         self.shelf = shelf
-        self._choices: list[Choice] = [Choice(QUOTE, "Quotes only (no language model)")]
+        self._choices: list[Choice] = [Choice(QUOTE, "Quotes only")]
 
     def build(self) -> None:
         """Put the parts into the side bar that is open."""

@@ -1,0 +1,237 @@
+import os
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from rag.errors import RecordError, SettingsError
+from rag.library import open_library
+from rag.schema import BadRecord, Filters, ImportReport, Note
+from rag.settings import load_settings
+from tests.test_ui_render import EVIL, OTHER, PAPER, Tags
+from tests.ui_site import wait_for
+from ui.imports import BROKEN, ImportJob, safe_name, take_uploads
+from ui.library_tab import _filters
+from ui.papers import ImportState, Shown, import_html, papers_html, scope_html
+
+GOOD = '{"title": "Trees", "abstract": "Trees grow in forests."}\n'
+BAD = '{"id": "x"}\n'
+
+
+@pytest.fixture
+def library(tmp_path):
+    with open_library(
+        "small", settings=load_settings(embedder="word-hash", home=tmp_path / "h"), create=True
+    ) as opened:
+        yield opened
+
+
+@pytest.fixture
+def uploads(tmp_path):
+    folder = tmp_path / "uploads"
+    folder.mkdir()
+    return folder
+
+
+def dropped(uploads, name, text):
+    folder = uploads / f"hash-{name}"
+    folder.mkdir()
+    (folder / name).write_text(text)
+    return str(folder / name)
+
+
+def finished(job):
+    wait_for(lambda: job.state.is_over, 20)
+    job.wait(5)
+    return job.state
+
+
+# ---- the list --------------------------------------------------------------------------------
+
+
+def test_papers_can_be_picked_and_opened_by_their_place():
+    shown = papers_html(Shown((PAPER, OTHER), page=1, has_more=True), {"p2"})
+    assert re.findall(r'data-papers="([^"]+)"', shown) == [
+        "pick-1", "paper-1", "pick-2", "paper-2", "page-0", "page-1"
+    ]  # fmt: skip
+    assert re.findall(r'aria-checked="(\w+)"', shown) == ["false", "true"]
+    assert "Page 2, in the order they were added" in shown
+
+
+def test_an_untitled_paper_is_not_named_twice():
+    assert (
+        papers_html(Shown((OTHER,)), ()).count("Unknown authors") == 2
+    )  # label and its aria-label
+
+
+def test_nothing_found_is_said():
+    assert "No paper matches" in papers_html(Shown(), ())
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        papers_html(Shown((EVIL,)), ()),
+        scope_html(Filters(author="<img src=x>", topic="<b>", venue="'\"<i>", source="<u>")),
+        import_html(
+            ImportState(
+                ("<b>.bib",), (("<b>.bib", ImportReport(
+                    failed=1, bad=(BadRecord("<i>", 1, "<script>"),), notes=(Note("<u>", "<s>"),)
+                )),), error="<embed>", is_over=True,
+            )
+        ),
+        import_html(ImportState(("<img src=x>",), stage="<svg>")),
+    ],
+    ids=["list", "scope", "import over", "import running"],
+)  # fmt: skip
+def test_b36_papers_filters_and_file_names_are_text(html):
+    ours = {"button", "dd", "details", "div", "dl", "dt", "li", "p", "progress", "span", "strong",
+            "summary", "ul"}  # fmt: skip
+    assert {tag for tag, _ in Tags(html).seen} <= ours
+
+
+def test_the_scope_names_every_restriction_and_offers_all_papers():
+    filters = Filters("Lin", "Vision", "ICML", 2020, 2024, "a.bib", ("p1",))
+    shown = scope_html(filters)
+    for words in ("author “Lin”", "topic “Vision”", "venue “ICML”", "from 2020", "up to 2024",
+                  "file “a.bib”", "1 picked paper "):  # fmt: skip
+        assert words in shown
+    assert 'data-papers="all-0"' in shown
+    assert scope_html(Filters()) == ""
+
+
+@pytest.mark.parametrize("year", ["20x4", "99999", "-5", "２０２４", "2024.5"])
+def test_a_year_that_is_none_is_refused(year):
+    with pytest.raises(SettingsError, match="not a year"):
+        _filters(None, None, None, None, year, None)
+
+
+@pytest.mark.parametrize("odd", [None, 5, [], {}, "  ", True])
+def test_b36_filters_take_text_and_nothing_else(odd):
+    assert not _filters(odd, odd, odd, odd, None, None)
+
+
+def test_filters_are_read():
+    assert _filters(" Lin ", "", None, "a.bib", "2020", "2024") == Filters(
+        author="Lin", source="a.bib", year_from=2020, year_to=2024
+    )
+
+
+# ---- uploads ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/etc/passwd", "../../etc/passwd", "", "nothing", None, 5, ["x"], {"path": "/etc/passwd"}],
+)
+def test_b36_only_uploaded_files_are_taken(path, uploads):
+    with pytest.raises(RecordError, match="not a file that was uploaded here"):
+        take_uploads([path], uploads)
+
+
+def test_b36_a_link_out_of_the_uploads_is_refused(uploads, tmp_path):
+    secret = tmp_path / "secret.bib"
+    secret.write_text("x")
+    (uploads / "link.bib").symlink_to(secret)
+    with pytest.raises(RecordError, match="not a file that was uploaded"):
+        take_uploads([str(uploads / "link.bib")], uploads)
+
+
+def test_empty_files_that_gradio_leaves_are_swept_when_they_are_old(uploads):
+    for name, content, age in (("tmpold", "", 900), ("tmpnew", "", 0), ("tmpfull", "x", 900)):
+        (uploads / name).write_text(content)
+        os.utime(uploads / name, (time.time() - age,) * 2)
+    take_uploads([], uploads)
+    assert sorted(path.name for path in uploads.iterdir()) == ["tmpfull", "tmpnew"]
+
+
+def test_too_many_files_are_refused(uploads):
+    with pytest.raises(RecordError, match="at most 50"):
+        take_uploads(["x"] * 51, uploads)
+
+
+def test_b36_uploads_are_read_under_generated_names(uploads):
+    path = dropped(uploads, "x.bib", "@article{a}")
+    (taken,) = take_uploads([path], uploads)
+    assert re.fullmatch(r"import-[0-9a-f]{16}", taken.parent.name)
+    assert taken.name == "x.bib"
+    assert not Path(path).exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [
+        ("../../x.bib", "x.bib"),
+        ("..", "papers"),
+        (".hidden", "papers.hidden"),
+        ("a b/c\\d.ris", "a_b_c_d.ris"),
+        ("x" * 300 + ".jsonl", "x" * 80 + ".jsonl"),
+        ("論文.bib", "論文.bib"),
+        ("", "papers"),
+        ("x.<script>", "x.script"),
+    ],
+)
+def test_file_names_keep_what_is_harmless(name, safe):
+    assert safe_name(name) == safe
+
+
+# ---- imports ---------------------------------------------------------------------------------
+
+
+def test_an_import_counts_reports_and_deletes_the_files(library, uploads):
+    files = take_uploads(
+        [dropped(uploads, "a.jsonl", GOOD + BAD), dropped(uploads, "b.jsonl", GOOD)], uploads
+    )
+    state = finished(ImportJob(library, files))
+    shown = import_html(state)
+    assert "Finished: 2 of 2 files" in shown
+    assert "a.jsonl, line 2: " in shown
+    assert [report.added for _, report in state.reports] == [1, 0]
+    assert not any(path.parent.exists() for path in files)
+
+
+def test_an_import_can_be_undone(library, uploads):
+    job = ImportJob(library, take_uploads([dropped(uploads, "a.jsonl", GOOD)], uploads))
+    finished(job)
+    assert job.undo() == 1
+    assert library.papers() == []
+
+
+def test_a_cancelled_import_keeps_what_was_stored(library, uploads):
+    class Slow:
+        def add(self, path, progress):
+            report = library.add(path)
+            job.cancel()
+            progress("reading", 1, 0)
+            return report
+
+        undo_import = library.undo_import
+
+    files = [dropped(uploads, f"{n}.jsonl", GOOD.replace("Trees", f"T{n}")) for n in range(3)]
+    job = ImportJob(Slow(), take_uploads(files, uploads))
+    state = finished(job)
+    assert state.cancelled
+    assert "Cancelled; what was stored stays" in import_html(state)
+    assert len(library.papers()) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [(RecordError("The disk is full."), "The disk is full."), (ZeroDivisionError(), BROKEN)],
+)
+def test_an_import_that_fails_says_why(error, shown, uploads):
+    class Broken:
+        def add(self, path, progress):
+            raise error
+
+    state = finished(ImportJob(Broken(), take_uploads([dropped(uploads, "a.bib", "x")], uploads)))
+    assert state.error == shown
+    assert "Nothing was stored" in import_html(state)
+
+
+def test_while_it_runs_the_file_the_step_and_the_count_are_shown():
+    running = ImportState(("a.bib", "b.bib"), (), "embedding", 32, 64)
+    shown = import_html(running)
+    assert "0 of 2 files done; a.bib: embedding 32 of 64" in shown
+    assert '<progress value="32" max="64">' in shown
