@@ -130,7 +130,9 @@ class Catalogue:
 
     def new_import(self, file: str) -> int:
         """Note that a file is being added and return the import's number."""
-        return int(self.db.execute("INSERT INTO imports (file) VALUES (?)", (file,)).lastrowid or 0)
+        return int(
+            self.db.execute("INSERT INTO imports (file) VALUES (?)", (_sound(file),)).lastrowid or 0
+        )
 
     def put_update(self, paper: Paper) -> None:
         """Keep a changed paper aside until its vectors are made; the old one stays in force."""

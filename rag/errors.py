@@ -1,8 +1,5 @@
 """Errors a user can act on. Anything else is a bug and keeps its traceback."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 
 class RagError(Exception):
     """Base of every error that the command line and the page show as one plain message."""
@@ -33,7 +30,7 @@ class LibraryBusyError(RagError):
 
 
 class MissingExtraError(RagError, ImportError):
-    """A plugin was chosen whose optional dependency is not installed."""
+    """Something was asked for that needs a package which is not installed."""
 
 
 class ProviderError(RagError):
@@ -47,25 +44,3 @@ class ProviderError(RagError):
     def __init__(self, message: str, *, retryable: bool = False) -> None:
         super().__init__(message)
         self.retryable = retryable
-
-
-@contextmanager
-def needs_extra(extra: str, *modules: str) -> Iterator[None]:
-    """Wrap a plugin's imports so that a missing one names the extra that installs it.
-
-    Args:
-        extra: Name of the extra of the distribution, e.g. ``"anthropic"``.
-        *modules: Top-level module names whose absence the extra explains.
-
-    Raises:
-        MissingExtraError: One of ``modules`` is not installed.
-    """
-    try:
-        yield
-    except ModuleNotFoundError as exc:
-        if exc.name not in modules:  # broken inside the dependency: not ours to explain
-            raise
-        raise MissingExtraError(
-            f"{exc.name!r} is not installed, and the {extra!r} plugin needs it. "
-            f"Install it with: pip install 'citewell[{extra}]'"
-        ) from exc

@@ -399,6 +399,8 @@ def test_the_model_process_gets_no_keys(monkeypatch):
 
 
 def test_an_engine_is_shared_by_all_who_name_the_same_file(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(b"GGUF")
     first, second = build(settings_for(tmp_path / "a")), build(settings_for(tmp_path / "a"))
     other = build(settings_for(tmp_path / "b"))
     assert first.provider.turn is second.provider.turn

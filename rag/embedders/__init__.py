@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import plugins
+from ..errors import ProviderError
 from ..schema import Span
 from ..settings import Settings
 
@@ -101,9 +102,13 @@ class Embedder:
 
 
 def wrap(model: "BaseEmbedding", name: str) -> Embedder:
-    """Make an ``Embedder`` of any LlamaIndex embedding model, asking it for its dimension."""
+    """Make an ``Embedder`` of any LlamaIndex embedding model, asking it for its dimension.
+
+    Raises:
+        ProviderError: The model does not answer.
+    """
     extra: dict[str, Any] = getattr(model, "profile", None) or {}
-    dim = extra.get("dim") or len(model.get_text_embedding("dimension"))
+    dim = extra.get("dim") or _asked_dim(model, name)
     fingerprint: dict[str, str | int] = {
         "name": name,
         "revision": str(extra.get("revision", "")),
@@ -113,6 +118,16 @@ def wrap(model: "BaseEmbedding", name: str) -> Embedder:
     }
     known = {key: extra[key] for key in ("max_tokens", "count_tokens") if key in extra}
     return Embedder(model, name, fingerprint, **known)
+
+
+def _asked_dim(model: "BaseEmbedding", name: str) -> int:
+    try:
+        return len(model.get_text_embedding("dimension"))
+    except Exception as exc:  # a foreign model may fail in any way
+        raise ProviderError(
+            f"The embedder '{name}' does not embed: {type(exc).__name__}: {exc}. See that what it "
+            "needs is there, or choose another with --embedder."
+        ) from exc
 
 
 def build(settings: Settings) -> Embedder:

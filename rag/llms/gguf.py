@@ -9,7 +9,7 @@ from pydantic import PrivateAttr
 
 from ..errors import SettingsError
 from ..settings import Settings
-from .engine import Engine, EngineOptions, engine_for
+from .engine import Engine, EngineOptions, check_file, engine_for
 from .openai_like import OpenAICompatible
 from .provider import Provider
 
@@ -47,11 +47,13 @@ def build(argument: str, settings: Settings) -> GgufModel:
             ``llm_timeout_s`` apply.
 
     Raises:
-        SettingsError: The path is missing.
+        SettingsError: No file is named.
+        ProviderError: The file is missing, or no GGUF file that can be read.
     """
     if not argument:
         raise SettingsError("--llm 'gguf:' names no file. Give one, as in --llm gguf:MODEL.gguf.")
     path = Path(argument).expanduser().absolute()
+    check_file(path)
     engine = engine_for(
         EngineOptions(
             path=path,
