@@ -1,6 +1,6 @@
 # Two commands do everything: `make ask` and `make test`. The others are listed by `make help`.
 .DEFAULT_GOAL := help
-.PHONY: help ask test lint types format constraints clean
+.PHONY: help ask test lint types format chromium constraints clean
 
 PYTHON ?= python3
 Q ?= How much faster is EDGE than earlier methods?
@@ -22,7 +22,7 @@ help:  ## List the commands
 ask: $(VENV)/.runtime  ## Answer a question from the sample library: make ask Q="…"
 	@$(BIN)/citewell ask --sample -- "$$QUESTION"
 
-test: lint types  ## Run all that CI runs: style, types, borders, tests with coverage
+test: lint types chromium  ## Run all that CI runs: style, types, borders, tests with coverage
 	$(BIN)/pytest --cov
 
 lint: $(VENV)/.dev  ## Check style, formatting and the borders between packages
@@ -32,6 +32,14 @@ lint: $(VENV)/.dev  ## Check style, formatting and the borders between packages
 
 types: $(VENV)/.dev  ## Check types
 	$(BIN)/mypy
+
+chromium:  # for the tests of the page; installed where root may, else named
+	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+		&& echo "Installing Debian's chromium for the tests of the page." >&2 \
+		&& apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
+		--no-install-recommends chromium fonts-dejavu-core >/dev/null; } \
+		|| echo "The tests of the page need a Chromium at /usr/bin/chromium (Debian's package" \
+		"chromium); without it they are skipped." >&2
 
 format: $(VENV)/.dev  ## Format the code and correct what can be corrected
 	$(BIN)/ruff format
