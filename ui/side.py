@@ -31,7 +31,9 @@ class Side:
 
     def __init__(self, shelf: Shelf) -> None:
         self.shelf = shelf
-        self._choices: list[Choice] = [Choice(QUOTE, "Quotes only")]
+        self._choices = [Choice(QUOTE, "Quotes only")]
+        if (name := shelf.settings.llm) != QUOTE:
+            self._choices.append(Choice(name, f"{name.partition(':')[0]} (configured)"))
 
     def build(self) -> None:
         """Put the parts into the side bar that is open."""
@@ -43,7 +45,7 @@ class Side:
             self.name = gr.Textbox(label="Name", max_lines=1)
             self.create = gr.Button("Create", size="sm")
         self.answerer = gr.Dropdown(
-            [(one.label, one.name) for one in self._choices], value=self._first_llm(),
+            [(one.label, one.name) for one in self._choices], value=self.shelf.settings.llm,
             label="Answers by", elem_id="cw-pick-llm", allow_custom_value=False,
         )  # fmt: skip
         with gr.Accordion("Why not others?", open=False):
@@ -57,12 +59,6 @@ class Side:
             self.title = gr.Textbox(label="Rename the open one", max_lines=1, elem_id="cw-title")
             self.delete = gr.Button("Delete the open one", size="sm", elem_id="cw-delete")
         self.bridge = gr.HTML("", elem_classes="cw-bridge", js_on_load=BRIDGE)
-
-    def _first_llm(self) -> str:
-        name = self.shelf.settings.llm
-        if name != QUOTE:
-            self._choices.append(Choice(name, f"{name.partition(':')[0]} (configured)"))
-        return name
 
     # ---- libraries -----------------------------------------------------------------------------
 
@@ -105,7 +101,11 @@ class Side:
         found = await asyncio.to_thread(choices, self.shelf.settings)
         self._choices = [one for one in found if one.why_not is None]
         value = session.llm or self.shelf.settings.llm
-        listed = gr.update(choices=[(one.label, one.name) for one in self._choices], value=value)
+        known = value in {one.name for one in self._choices}
+        listed = gr.update(
+            choices=[(one.label, one.name) for one in self._choices],
+            value=value if known else None,
+        )
         reasons = "".join(
             f"<li><strong>{plain(one.label)}</strong>: {plain(one.why_not)}</li>"
             for one in found
