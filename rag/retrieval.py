@@ -127,7 +127,8 @@ def fuse(
     """Mix two rankings by their scores, each brought to 0..1 first.
 
     BM25 is divided by its best score (no match is 0); cosines are brought from their range over the
-    candidates to 0..1 (min–max). A paper that one engine lacks gets 0 from it.
+    candidates to 0..1 (min–max; all are 1 where they are equal). A paper that one engine lacks gets
+    0 from it.
 
     Args:
         lexical: Paper id → BM25 score.
@@ -139,10 +140,10 @@ def fuse(
     """
     top = max(lexical.values(), default=1.0) or 1.0
     low, high = min(dense.values(), default=0.0), max(dense.values(), default=1.0)
-    width = (high - low) or 1.0
+    width = high - low
+    near = {name: (cosine - low) / width if width else 1.0 for name, cosine in dense.items()}
     return {
-        name: share * lexical.get(name, 0.0) / top
-        + (1 - share) * ((dense[name] - low) / width if name in dense else 0.0)
+        name: share * lexical.get(name, 0.0) / top + (1 - share) * near.get(name, 0.0)
         for name in {**lexical, **dense}
     }
 
