@@ -246,6 +246,12 @@ def test_streamed_markers_are_numbers_and_no_links():
     assert "Searching …" in shown
 
 
+def test_a_models_file_is_named_without_its_folders():
+    shown = answer_html(replace(WRITTEN, llm="gguf:/a/folder/of/mine/small.gguf"), 1)
+    assert "gguf: small.gguf" in shown
+    assert "folder" not in shown
+
+
 def test_an_unknown_support_is_shown_as_unchecked():
     assert "unchecked" in badge("nonsense")
 

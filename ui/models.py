@@ -66,7 +66,7 @@ def _files(settings: Settings) -> Iterator[Choice]:
     ][:MOST]
     for path in paths:
         size = path.stat().st_size / 1e9
-        yield Choice(f"gguf:{path}", f"{path.name} ({size:.1f} GB, in this process's machine)")
+        yield Choice(f"gguf:{path}", f"{path.name} ({size:.1f} GB file)")
     if not paths:
         yield Choice("", "GGUF files", f"None found. Put one into '{own}', or start with --llm.")
 

@@ -174,7 +174,7 @@ def _notes(answer: Answer, turn: int, stopped: bool) -> list[str]:
 
 def _tools(answer: Answer, turn: int, thumb: int) -> str:
     """Return the links below an answer, and the text that Copy takes."""
-    how = f"{plain(answer.llm)}" if answer.llm else "quoted, no language model"
+    how = plain(_model_name(answer.llm)) if answer.llm else "quoted, no language model"
     took = answer.timings_ms.get("total")
     time = "" if took is None else f", {took:.0f} ms" if took < 950 else f", {took / 1000:.1f} s"
     sources = (
@@ -189,6 +189,12 @@ def _tools(answer: Answer, turn: int, thumb: int) -> str:
         f'<span class="cw-how">{how}{time}</span></p>'
         f'<span class="cw-plain" hidden>{plain(copy_text(answer))}</span>'
     )
+
+
+def _model_name(llm: str) -> str:
+    """Return a model's spelling without the folders of its file."""
+    kind, colon, name = llm.partition(":")
+    return f"{kind}: {name.rpartition('/')[2]}" if kind == "gguf" and colon else llm
 
 
 def _thumbs(turn: int, thumb: int) -> str:
