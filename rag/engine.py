@@ -27,6 +27,7 @@ NO_MATCH = "No paper in this library matches the filters. Change or drop them."
 COURTESY = "Ask me about the papers in this library."
 MOST_SYSTEMS = 4  # names of a comparison that are looked up one by one
 MOST_HOLDERS = 3  # of the papers read: a name that more of them hold singles none out
+MOST_BY_NAME = 1000  # papers looked at one by one for an author's whole name
 LLM_EVIDENCE = 6  # sentences in a prompt: about 200 tokens
 
 
@@ -145,9 +146,16 @@ class AnswerEngine(BaseQueryEngine):
         yield from self._write(question, papers, reading, trace, whole=stated is not None)
 
     def _stated(self, question: Question) -> Filters | None:
-        return questions.filters_for(
-            question, lambda found: bool(self.index.catalogue.matching(found))
-        )
+        return questions.filters_for(question, self._known)
+
+    def _known(self, found: Filters) -> Filters | None:
+        """Return a filter if papers match it; one for an author is held to the whole name."""
+        ids = self.index.catalogue.matching(found)
+        if found.author and len(ids) <= MOST_BY_NAME:
+            papers = self.index.catalogue.papers(ids).values()
+            ids = [one.id for one in papers if questions.is_named(found.author, one.authors)]
+            found = Filters(paper_ids=tuple(ids))
+        return found if ids else None
 
     def _search(
         self, question: Question, filters: Filters | None, trace: _Trace

@@ -8,11 +8,12 @@ from itertools import islice
 
 from .errors import QuestionError
 from .schema import Filters, Turn
+from .text import fold
 
 SHORTEST_NAME = 3  # letters of a surname that stands alone
 MAX_TURNS = 3  # earlier questions that a follow-up is searched with
 MAX_HISTORY = 20  # turns that are looked through for them
-MAX_EARLIER_CHARS = 500  # read of each of them
+MAX_EARLIER_CHARS = 200  # read of each of them: an embedder sees little more than 1,000 in all
 
 _MANY = re.compile(
     r"\b(which|what|list|find|show|name|any|all|how many|are there)\b[^.?!]{0,60}?\b"
@@ -28,7 +29,10 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _LIST = re.compile(
-    r"\b(which|what|list|name)\b(?! (is|was|does|did|do)\b)\s+(?:\w+\s+){0,3}?\w+s\b|\bwhat are\b",
+    r"\b(which|what|list|name)\b(?! (is|was|does|did|do|has|can|goes|happens|occurs|causes|makes|"
+    r"drives|keeps|lets|helps|allows|enables|explains|limits|prevents|determines|triggers|leads|"
+    r"means|comes|gives|remains|follows|sets)\b)\s+(?:\w+\s+){0,3}?"
+    r"(?!(was|does|has|as|its)\b)\w*[^\W\dsi]s\b|\bwhat are\b",
     re.IGNORECASE,
 )
 _COMPARE = re.compile(
@@ -196,20 +200,26 @@ def _topics(text: str, quotes_count: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for part in [*quoted, *filed] if part))
 
 
-def filters_for(question: Question, known: Callable[[Filters], bool]) -> Filters | None:
+def filters_for(question: Question, known: Callable[[Filters], Filters | None]) -> Filters | None:
     """Return the filters that a question states in words, where the catalogue knows the words.
 
     Args:
         question: The question.
-        known: Says whether a filter matches any paper.
+        known: Returns a filter, or a narrower one, if any paper matches; else None.
 
     Returns:
-        Filters that match at least one paper, or None.
+        What ``known`` returned for the first filter that matches, or None.
     """
-    for found in _stated(question):
-        if known(found):
-            return found
-    return None
+    return next((exact for found in _stated(question) if (exact := known(found))), None)
+
+
+def is_named(name: str, people: Sequence[str]) -> bool:
+    """Say whether one of some people has a name, in whole words: "Lin" is not in "Linda Wu".
+
+    Case and accents do not matter.
+    """
+    whole = re.compile(rf"(?<!\w){re.escape(fold(name))}(?!\w)")
+    return any(whole.search(fold(one)) for one in people)
 
 
 def _stated(question: Question) -> list[Filters]:

@@ -28,7 +28,7 @@ OPEN_REASONING = (
     "The model stopped inside its reasoning and gave no answer. Give it more room with "
     "--llm-max-tokens, or choose another model."
 )
-LONGEST_SENTENCE = 1200  # characters of one sentence in a prompt: about 300 tokens
+LONGEST_SENTENCE = 800  # characters of one sentence in a prompt: about 200 tokens
 _NUMBERED = re.compile(
     rf"{MATHS.pattern}|(?P<marker>[\[【][ ^]?[1-9]\d{{0,2}}(?: ?[,;–-] ?\d{{1,3}})*[\]】])"
 )

@@ -312,6 +312,16 @@ def test_only_papers_that_match_are_ranked_and_cited(index, question, filters, y
     assert {one.paper.year for one in answer.citations} <= ranked
 
 
+def test_papers_by_a_name_are_not_those_by_a_name_that_holds_it(tmp_path):
+    names = ("Ann Writ", "Bo Writer", "Writa Wu")
+    records = [replace(one, authors=(name,)) for one, name in zip(papers(3), names, strict=True)]
+    index = library(tmp_path / "library", records)
+    answer = engine(index).answer("Which papers by Writ are there?")
+    assert [one.paper.authors for one in answer.papers] == [("Ann Writ",)]
+    assert len(engine(index).answer("Which papers by Wri are there?").papers) == 3
+    index.close()
+
+
 # ---- conversations
 
 

@@ -209,6 +209,10 @@ def test_what_begins_like_a_refusal_and_is_none_is_shown_whole():
     assert written(scripted(reply))[0] == reply
 
 
+def test_a_bracket_that_is_still_open_at_the_end_is_shown():
+    assert written(scripted("It fell. [2] See [the"))[0] == "It fell. [1] See [the"
+
+
 # ---- models that fail
 
 
