@@ -1,6 +1,6 @@
-# Two commands do everything: `make ask` and `make test`. The others are listed by `make help`.
+# `make ask`, `make chat` and `make test` do everything. The others are listed by `make help`.
 .DEFAULT_GOAL := help
-.PHONY: help ask test lint types format chromium constraints clean
+.PHONY: help ask chat test lint types format chromium constraints clean
 
 PYTHON ?= python3
 Q ?= How much faster is EDGE than earlier methods?
@@ -21,6 +21,9 @@ help:  ## List the commands
 
 ask: $(VENV)/.runtime  ## Answer a question from the sample library: make ask Q="…"
 	@$(BIN)/citewell ask --sample -- "$$QUESTION"
+
+chat: $(VENV)/.runtime  ## Open the chat page on the sample library: http://127.0.0.1:7860
+	@$(BIN)/citewell chat
 
 test: lint types chromium  ## Run all that CI runs: style, types, borders, tests with coverage
 	$(BIN)/pytest --cov
