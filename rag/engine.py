@@ -27,6 +27,7 @@ NO_MATCH = "No paper in this library matches the filters. Change or drop them."
 COURTESY = "Ask me about the papers in this library."
 MOST_SYSTEMS = 4  # names of a comparison that are looked up one by one
 MOST_HOLDERS = 3  # of the papers read: a name that more of them hold singles none out
+NAMED_SHARE = 1 / 3  # of the usual probability is enough for a question that names a system
 MOST_BY_NAME = 1000  # papers looked at one by one for an author's whole name
 LLM_EVIDENCE = 6  # sentences in a prompt: about 200 tokens
 
@@ -181,15 +182,17 @@ class AnswerEngine(BaseQueryEngine):
     def _answers(self, reading: Reading, stated: Filters | None) -> bool:
         """Say whether the evidence is good enough to answer.
 
-        A question that names an author, a topic or a system of the library is answered from it. A
-        name that many papers hold ("GPU", "LLM") singles none out.
+        A question that names an author or a topic of the library is answered from it. One that
+        names a system that few of the papers hold needs less: that a name is met says more than
+        the model knows, though other fields use "RL" and "SGD" too.
         """
         if not reading.sentences:
             return False
         threshold = self._settings.abstain_below
         limit = self._reader.weights.abstain_below if threshold is None else threshold
-        named = any(len(holders) <= MOST_HOLDERS for holders in reading.named.values())
-        return reading.probability >= limit or stated is not None or named
+        if any(len(holders) <= MOST_HOLDERS for holders in reading.named.values()):
+            limit *= NAMED_SHARE
+        return stated is not None or reading.probability >= limit
 
     def _nothing(self, filters: Filters | None) -> str:
         """Say why not even a nearest paper was found."""

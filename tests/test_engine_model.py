@@ -67,6 +67,8 @@ FOREIGN = [
     "Can vitamin C shorten a common cold?",
     "What share of sea turtles survives its first year?",
     "Is there life on Mars?",
+    "Is an SGD bill worth more than a USD bill?",  # SGD is in a paper, as something else
+    "How much does 3D printing cost?",
 ]
 
 
