@@ -22,6 +22,7 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking",
 Q = "How does 4D3R refine camera poses?"
 
 pytestmark = [
+    pytest.mark.browser,
     pytest.mark.model,
     pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Debian's package chromium"),
 ]
@@ -147,13 +148,11 @@ def test_markers_can_be_reached_and_opened_from_the_keyboard(visit):
 
 def test_the_sources_of_an_earlier_answer_come_back(visit):
     page = visit()
-    first = ask(page, Q)
-    first_marker = first.locator("a.cw-cite").first
+    ask(page, Q)
     ask(page, "What does the patent retrieval method learn?")
     expect(page.locator("#cw-sources .cw-m-1-1")).to_have_count(0)
     page.locator('#chat a[href="#source-1-1"]').click()
     expect(page.locator("#cw-sources mark.cw-m-1-1")).to_be_focused()
-    assert first_marker is not None
 
 
 def test_an_abstention_looks_like_one_and_shows_the_nearest_papers(visit):
@@ -348,6 +347,7 @@ def test_conversations_are_exported_rated_kept_and_reopened(visit):
     expect(page.locator(".cw-ready")).to_be_visible(timeout=60_000)
     page.locator("#cw-kept-list .cw-kept").first.click()
     expect(page.locator("#chat a.cw-down.cw-on")).to_be_visible()
+    expect(page.locator("#cw-sources mark").first).to_be_visible()
     page.get_by_label("Rename the open one").fill("My <b>causes</b>")
     page.get_by_label("Rename the open one").press("Enter")
     first = page.locator("#cw-kept-list .cw-kept").first

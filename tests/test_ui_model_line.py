@@ -11,6 +11,7 @@ from tests.test_ui_browser import CHROMIUM, FLAGS, Q
 from tests.ui_site import running, wait_for
 
 pytestmark = [
+    pytest.mark.browser,
     pytest.mark.model,
     pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Debian's package chromium"),
 ]

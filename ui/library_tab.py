@@ -65,7 +65,7 @@ class LibraryTab:
         with gr.Row():
             self.show = gr.Button("Show", variant="primary", elem_id="cw-show", min_width=90)
             self.only = gr.Button("Ask only these", elem_id="cw-only", min_width=90)
-            self.none = gr.Button("Drop filters and picks", elem_id="cw-none", min_width=90)
+            self.none = gr.Button("Reset", elem_id="cw-none", min_width=90)
 
     def _import_box(self) -> None:
         with gr.Accordion("Add papers", open=False, elem_id="cw-add"):

@@ -14,7 +14,7 @@ from .escape import plain
 from .models import QUOTE, Choice, choices
 from .session import Session
 from .shelf import Shelf
-from .sources import EMPTY
+from .sources import EMPTY, sources_html
 
 LONGEST = 200
 BRIDGE = "window.citewell.kept = (value) => trigger('click', { value: value });"
@@ -140,7 +140,9 @@ class Side:
             gr.Warning(str(exc))
             return (*[gr.skip()] * 4,)
         session.filters = Filters()
-        return session.messages(), EMPTY, self.list_kept("", session), ""
+        last = session.exchanges[-1] if session.exchanges else None
+        panel = sources_html(last.answer, last.number) if last and last.answer else EMPTY
+        return session.messages(), panel, self.list_kept("", session), ""
 
     def rename(self, title: object, session: Session) -> Update:
         """Name the open conversation; returns list and title."""
