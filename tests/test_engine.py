@@ -327,6 +327,16 @@ def test_only_papers_that_match_are_ranked_and_cited(index, question, filters, y
     assert {one.paper.year for one in answer.citations} <= ranked
 
 
+def test_all_papers_that_the_question_itself_asked_for_are_listed(index):
+    """With filters that somebody set, a paper far below the best one is left out as ever."""
+    stated = engine(index).answer('Which papers filed under "Ecology" measure lead in moss?')
+    assert {one.paper.topic for one in stated.citations} == {"Ecology"}
+    assert len(stated.citations) == 2
+    filters = Filters(topic="Ecology")
+    given = engine(index).answer("Which papers measure lead in moss?", filters=filters)
+    assert [one.paper.id for one in given.citations] == [by_title(index, "Moss")]
+
+
 def test_papers_by_a_name_are_not_those_by_a_name_that_holds_it(tmp_path):
     names = ("Ann Writ", "Bo Writer", "Writa Wu")
     records = [replace(one, authors=(name,)) for one, name in zip(papers(3), names, strict=True)]

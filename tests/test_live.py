@@ -38,6 +38,9 @@ def cut(text, places):
         pytest.param("For $x[2]$ it is so. [3]", "For $x[2]$ it is so. [1]", id="in a formula"),
         pytest.param(r"For \(x[2]\) so. [3]", r"For \(x[2]\) so. [1]", id="in another formula"),
         pytest.param("It costs $5 and $6. [3]", "It costs $5 and $6. [1]", id="prices"),
+        pytest.param(
+            "It is $5 [3] or US$6.", "It is $5 [1] or US$6.", id="a marker between prices"
+        ),
         pytest.param("It costs $5. [3] Good", "It costs $5. [1] Good", id="one price"),
         pytest.param("It ends with [", "It ends with [", id="open at the end"),
         pytest.param("It ends with \\", "It ends with \\", id="a backslash at the end"),

@@ -91,6 +91,14 @@ def test_ties_are_ordered_alike_every_time(index):
     assert found[0].papers == found[1].papers == found[2].papers
 
 
+def test_papers_with_equal_scores_are_ordered_by_their_ids(index, monkeypatch):
+    ids = sorted(index.catalogue.ids())
+    tied = [(name, 1.0) for name in reversed(ids)]
+    monkeypatch.setattr(index.terms, "search", lambda *_, **__: tied)
+    found = Searcher(index, mode="lexical").search("moss", top_k=100)
+    assert [one.paper.id for one in found.papers] == ids
+
+
 @pytest.mark.parametrize("top_k", [1, 3])
 def test_at_most_so_many_papers_are_returned(index, top_k):
     assert len(Searcher(index).search("heads", top_k=top_k).papers) == top_k
