@@ -1,5 +1,6 @@
 """The command line: parse, call, print. Nothing heavy is imported before a command needs it."""
 
+import errno
 import io
 import logging
 import os
@@ -106,5 +107,12 @@ def main() -> None:
         code = exc.exit_code
     except RagError as exc:
         click.echo(f"error: {exc}", err=True)
+        code = 1
+    except OSError as exc:
+        if exc.errno != errno.ENOSPC:
+            raise
+        click.echo(
+            f"error: The output cannot be written: {exc.strerror}. Free some room.", err=True
+        )
         code = 1
     sys.exit(code if isinstance(code, int) else 0)

@@ -32,7 +32,7 @@ _GENERIC_TITLES = frozenset(
     )
 )
 _GENERIC_WORDS = 2  # a title this short names no paper by itself
-_KINDS = ("doi", "arxiv", "title", "text")
+_KINDS = ("doi", "arxiv", "title", "text", "work")
 _LONGEST = 2000
 
 
@@ -94,8 +94,8 @@ def keys(
         arxiv_id: Its arXiv id in any form.
 
     Returns:
-        Keys such as ``doi:10.1/x``, ``arxiv:2401.00001``, ``title:…`` and ``text:…`` (16 hex
-        digits). Empty for a record without title and abstract, which is no paper.
+        Keys such as ``doi:10.1/x``, ``arxiv:2401.00001``, ``title:…``, ``text:…`` and ``work:…``
+        (16 hex digits). Empty for a record without title and abstract, which is no paper.
     """
     title_words, text_words = words(title), words(abstract)
     if not title.strip() and not abstract.strip():
@@ -112,6 +112,8 @@ def keys(
         found.append(_digest("title", named + (text_words if _is_generic(title_words) else [])))
     if abstract.strip():
         found.append(_digest("text", text_words or [fold(abstract)]))
+    if title_words and text_words:  # whatever its year: one may be corrected, or missing
+        found.append(_digest("work", [*title_words, "", *text_words]))
     return tuple(found)
 
 
@@ -140,9 +142,12 @@ def same(a_keys: Sequence[str], b_keys: Sequence[str]) -> bool:
 
     Returns:
         True when they share a key and no stronger kind of key, present on both sides, differs:
-        two DOIs are two papers whatever their titles.
+        two DOIs are two papers whatever their titles. Title and abstract together decide whatever
+        the year.
     """
     for kind in _KINDS:
+        if kind == "title" and any(key.startswith("work:") for key in set(a_keys) & set(b_keys)):
+            return True
         ours = {key for key in a_keys if key.startswith(f"{kind}:")}
         theirs = {key for key in b_keys if key.startswith(f"{kind}:")}
         if ours and theirs:

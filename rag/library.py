@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-FINISHED_AT_OPEN = 3000  # papers without vectors that an open still finishes: about a minute
+FINISHED_AT_OPEN = 200  # papers without vectors that an open still finishes: some seconds
 
 
 class Library:
@@ -128,10 +128,11 @@ class Library:
         Raises:
             IndexMissingError: The library has no such paper.
         """
-        found = self._index.catalogue.get(paper_id)
+        wanted = paper_id.encode("utf-8", "replace").decode()  # half a character names no paper
+        found = self._index.catalogue.get(wanted)
         if found is None:
             raise IndexMissingError(
-                f"The library '{self.name}' has no paper '{paper_id}'. "
+                f"The library '{self.name}' has no paper '{wanted}'. "
                 f"Its papers are listed by: citewell list --library '{self.name}'"
             )
         return found

@@ -3,6 +3,7 @@
 import tomllib
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit, urlunsplit
 
 import platformdirs
 from pydantic import Field, SecretStr, ValidationError, field_validator
@@ -16,11 +17,34 @@ from pydantic_settings import (
 from .errors import SettingsError
 
 CONFIG_NAME = "citewell.toml"
+NOT_FROM_A_FOLDER = frozenset({"llm", "llm_base_url", "llm_api_key"})
 
 
 def config_files() -> list[Path]:
     """Return the settings files that are read, weakest first: the user's, then this folder's."""
     return [Path(platformdirs.user_config_dir("citewell")) / CONFIG_NAME, Path(CONFIG_NAME)]
+
+
+class FolderSettings(TomlConfigSettingsSource):
+    """The settings file of the current folder, which may come from somebody else.
+
+    It may not say where questions, papers and keys are sent.
+    """
+
+    def __call__(self) -> dict[str, Any]:
+        """Return what the file holds.
+
+        Raises:
+            SettingsError: It names a model or a server.
+        """
+        found = super().__call__()
+        if named := sorted(set(found) & NOT_FROM_A_FOLDER):
+            raise SettingsError(
+                f"The file '{CONFIG_NAME}' in this folder sets {', '.join(map(repr, named))}. A "
+                "folder from somebody else could send your questions and your key elsewhere that "
+                f"way. Set it with an option, in the environment, or in '{config_files()[0]}'."
+            )
+        return found
 
 
 class Settings(BaseSettings):
@@ -89,7 +113,13 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Put flags before the environment and the environment before citewell.toml."""
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, config_files())
+        users, folders = config_files()
+        return (
+            init_settings,
+            env_settings,
+            FolderSettings(settings_cls, folders),
+            TomlConfigSettingsSource(settings_cls, users),
+        )
 
 
 def load_settings(**flags: Any) -> Settings:
@@ -121,9 +151,19 @@ def load_settings(**flags: Any) -> Settings:
 def rows(settings: Settings) -> list[tuple[str, str, str]]:
     """Return (name, value, description) of every setting; secrets are masked."""
     return [
-        (name, str(getattr(settings, name)), field.description or "")
+        (name, _shown(getattr(settings, name)), field.description or "")
         for name, field in Settings.model_fields.items()
     ]
+
+
+def _shown(value: object) -> str:
+    """Return a value as text; user name, password and query of an address are left out."""
+    text = str(value)
+    if "://" not in text:
+        return text
+    parts = urlsplit(text)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
 
 def _explain(exc: ValidationError) -> str:

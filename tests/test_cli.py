@@ -228,7 +228,9 @@ def test_status_and_rebuild(filled):
 
 
 def test_a_backup_is_restored_under_another_name(filled):
-    assert "Wrote the library 'default' to" in filled("backup", "saved.citewell").out
+    assert (
+        "Wrote the 3 papers of the library 'default' to" in filled("backup", "saved.citewell").out
+    )
     run = filled("restore", "saved.citewell", "--library", "copy")
     assert run.out == "Restored 3 papers to the library 'copy'.\n"
     assert [row["name"] for row in filled("libraries", "--json").rows] == ["copy", "default"]

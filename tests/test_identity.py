@@ -52,7 +52,8 @@ def test_keys_are_strongest_first():
     found = keys(
         "A Title of Some Length", 2020, ABSTRACT, "10.1/X".replace("1/", "1000/"), "2401.00001v2"
     )
-    assert [key.partition(":")[0] for key in found] == ["doi", "arxiv", "title", "text"]
+    kinds = [key.partition(":")[0] for key in found]
+    assert kinds == ["doi", "arxiv", "title", "text", "work"]
     assert found[:2] == ("doi:10.1000/x", "arxiv:2401.00001")
     assert all(len(key.partition(":")[2]) == 16 for key in found[2:])
     assert paper_id(found) == paper_id(found[::-1]) == "doi:10.1000/x"
@@ -139,3 +140,11 @@ def test_same_paper(a, b, is_same):
 def test_keys_of_a_paper_are_those_of_its_fields():
     paper = Paper(id="x", title=TITLE, year=2020, abstract=ABSTRACT, arxiv_id="2401.00001")
     assert keys_of(paper) == keys(TITLE, 2020, ABSTRACT, None, "2401.00001")
+
+
+def test_a_corrected_or_missing_year_is_the_same_paper():
+    told = [keys(TITLE, year, ABSTRACT) for year in (2020, 2021, None)]
+    assert all(same(a, b) for a in told for b in told)
+    assert not same(
+        keys(TITLE, 2020, ABSTRACT, "10.1000/a"), keys(TITLE, 2021, ABSTRACT, "10.1000/b")
+    )

@@ -387,3 +387,17 @@ def test_b12_a_year_is_a_year_or_absent(value, year):
 
 def test_values_of_other_kinds_become_text():
     assert json_value({1: (b"x", 10**5000, -math.inf)}) == {"1": ["b'x'", hex(10**5000), "-inf"]}
+
+
+def test_an_entry_without_key_lends_its_fields_to_nobody(tmp_path):
+    text = "@article{, title={No key at all}, year={1999}}\n@misc{b, title={Second of them}}\n"
+    papers, _, _ = from_text(tmp_path, "p.bib", text)
+    second = next(paper for paper in papers if paper.title == "Second of them")
+    assert (second.venue, second.year) == (None, None)
+
+
+def test_text_behind_a_json_array_is_named_not_dropped(tmp_path):
+    text = '[{"title": "First of all", "abstract": "We see."}]\n[{"title": "Second of all"}]\n'
+    papers, bad, _ = from_text(tmp_path, "p.json", text)
+    assert [paper.title for paper in papers] == ["First of all"]
+    assert [(one.line, "was not read" in one.reason) for one in bad] == [(2, True)]

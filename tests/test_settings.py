@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from rag.errors import SettingsError
-from rag.settings import Settings, load_settings, rows
+from rag.settings import Settings, config_files, load_settings, rows
 
 
 def test_a_flag_beats_the_environment_which_beats_the_file(monkeypatch):
-    Path("citewell.toml").write_text("top_k = 3\nmax_statements = 4\nllm = 'quote'\n")
+    Path("citewell.toml").write_text("top_k = 3\nmax_statements = 4\n")
     monkeypatch.setenv("CITEWELL_TOP_K", "5")
     settings = load_settings(llm="gguf:x.gguf")
     assert (settings.top_k, settings.max_statements, settings.llm) == (5, 4, "gguf:x.gguf")
@@ -25,8 +25,9 @@ def test_none_means_not_given():
         pytest.param(b"top_k = ", "not valid TOML", id="broken"),
         pytest.param(b"topk = 3", "no setting 'topk'", id="unknown"),
         pytest.param(b"top_k = 0", "'top_k' has the value '0'", id="out of range"),
-        pytest.param(b"llm = '\xff'", "cannot be read", id="not UTF-8"),
-        pytest.param(b"llm = ' '", "must not be empty", id="empty"),
+        pytest.param(b"embedder = '\xff'", "cannot be read", id="not UTF-8"),
+        pytest.param(b"embedder = ' '", "must not be empty", id="empty"),
+        pytest.param(b"llm_base_url = 'http://x'", "sets 'llm_base_url'", id="server"),
     ],
 )
 def test_a_bad_settings_file_is_explained(content, said):
@@ -45,3 +46,26 @@ def test_a_bad_key_is_not_repeated(monkeypatch):
     shown = str(rows(load_settings()))
     assert "sk-test-123" not in shown
     assert "llm_api_key" in shown
+
+
+def test_the_folder_of_somebody_else_cannot_choose_where_questions_go(monkeypatch):
+    Path("citewell.toml").write_text("llm = 'openai:m'\nllm_base_url = 'http://198.51.100.7/v1'\n")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-123")
+    with pytest.raises(SettingsError, match="'llm', 'llm_base_url'") as caught:
+        load_settings()
+    assert "sk-test-123" not in str(caught.value)
+
+
+def test_the_user_s_own_file_may_name_a_model():
+    own = config_files()[0]
+    own.parent.mkdir(parents=True)
+    own.write_text("llm = 'ollama:x'\n")
+    assert load_settings().llm == "ollama:x"
+
+
+def test_an_address_is_shown_without_what_is_secret_in_it():
+    shown = dict(
+        (name, value)
+        for name, value, _ in rows(Settings(llm_base_url="http://me:pass@127.0.0.1:8/v1?token=abc"))
+    )
+    assert shown["llm_base_url"] == "http://127.0.0.1:8/v1"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Answer a question from a library.")
 @click.argument("question", required=False)
 @click.option(
-    "--questions", type=click.Path(path_type=Path),
+    "--questions", type=click.Path(path_type=Path, readable=False),
     help="Ask every line of a JSONL file ('question', optional 'id' and 'history'); with --json.",
 )  # fmt: skip
 @click.option("--sample", is_flag=True, help="Ask the sample library of 40 abstracts.")

@@ -22,7 +22,7 @@ from .options import (
 
 
 @click.command(short_help="Add files of papers to a library.")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, readable=False))
 @click.option("--format", "format_", help="listing, bibtex, ris or jsonl (default: find out).")
 @click.option("--encoding", help="Text encoding of the files (default: find out).")
 @json_option
@@ -212,11 +212,13 @@ def backup(file: Path, **flags: Any) -> None:
       citewell backup neurips.citewell --library neurips
     """
     with open_as_it_is(**flags) as library:
-        click.echo(f"Wrote the library '{library.name}' to {library.backup(file)}.")
+        papers = library.status().papers
+        written = library.backup(file)
+        click.echo(f"Wrote the {papers} papers of the library '{library.name}' to {written}.")
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path, readable=False))
 @library_option
 def restore(file: Path, **flags: Any) -> None:
     """Make a library from a backup file; nothing is embedded.

@@ -86,7 +86,15 @@ def open_named(*, create: bool = False, sample: bool = False, **flags: Any) -> "
 
         with progress_bar() as bar:
             return open_sample(settings, progress=bar)
-    return open_library(settings=settings, create=create)
+    with progress_bar() as bar:
+        library = open_library(settings=settings, create=create, progress=bar)
+    if (waiting := library.waiting) and not create:
+        click.echo(
+            f"note: {waiting} papers still wait for their vectors and are found by their words "
+            f"only. Finish: citewell rebuild",
+            err=True,
+        )
+    return library
 
 
 def open_as_it_is(*, any_embedder: bool = True, **flags: Any) -> "Library":

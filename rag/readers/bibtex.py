@@ -176,7 +176,8 @@ def _end_of(raw: str, at: int, closing: str) -> int:
 
 def _with_parent(fields: dict[str, str], by_key: Mapping[str, dict[str, str]]) -> dict[str, str]:
     """Add what an entry inherits through crossref: the parent's fields, its title as booktitle."""
-    parent = by_key.get(fields.get("crossref", ""))
+    named = fields.get("crossref", "").strip()
+    parent = by_key.get(named) if named else None
     if parent is None or parent is fields:
         return fields
     inherited = {name: text for name, text in parent.items() if name not in _NOT_INHERITED}

@@ -70,7 +70,10 @@ def _of_whole(file: SourceFile) -> Iterator[Item]:
     while True:
         gap = _GAP.match(text, at)
         at = gap.end() if gap else at
-        if at >= len(text) or text[at] == "]":
+        if at >= len(text):
+            return
+        if text[at] == "]":
+            yield from _after(file, text, at + 1)
             return
         line, counted = line + text.count("\n", counted, at), at
         try:
@@ -80,6 +83,17 @@ def _of_whole(file: SourceFile) -> Iterator[Item]:
             yield BadRecord(file.name, line, reason)
             return
         yield _paper(file, line, value)
+
+
+def _after(file: SourceFile, text: str, at: int) -> Iterator[BadRecord]:
+    """Say so where anything stands behind the array: it is not read."""
+    if rest := text[at:].strip():
+        line = text.count("\n", 0, text.index(rest, at)) + 1
+        reason = (
+            "more text follows the end of the array and was not read. One array, or one object a "
+            "line, was expected. Put it into a file of its own and add that."
+        )
+        yield BadRecord(file.name, line, reason)
 
 
 def _not_json(exc: Exception) -> str:
