@@ -53,6 +53,10 @@ _BACK = re.compile(
     r"|^(and|but|so|also|what about|how about)\b|他们|它们|它|这个|那个|这些|其中",
     re.IGNORECASE,
 )
+_ON_A_NAME = re.compile(  # "What is EDGE?", "Explain Graph-KV"
+    r"(?i:who|what|which|how|why|when|is|does|do|define|explain|describe)\b"
+    r".{0,60}?(\w[A-Z]|[A-Za-z]\d|\d[A-Za-z])"
+)
 _COURTESY = re.compile(
     r"^\W*(thanks?( you)?( (so|very) much| a lot)?|thx|cheers|hi|hello|hey|"
     r"good (morning|day|evening)|bye|goodbye|ok(ay)?|great|nice|cool|perfect|谢谢|你好)\W*$",
@@ -185,7 +189,7 @@ def _shown(char: str) -> str:
 
 def leans_back(text: str) -> bool:
     """Say whether a question can only be understood with what was said before."""
-    short = len(text.split()) <= 3 and not _HAN.search(text)
+    short = len(text.split()) <= 3 and not _HAN.search(text) and not _ON_A_NAME.match(text)
     return short or bool(_BACK.search(text))
 
 

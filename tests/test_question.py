@@ -143,6 +143,9 @@ def test_b23_the_first_question_is_never_rewritten(text):
         "What was seen there in the second of the nine years?",
         "Which is the larger one, the second one or another?",
         "Why?",
+        "In GPT-4?",
+        "How fast?",
+        "What about ORCA7?",
         "它是怎么做到的？",
     ],
 )
@@ -160,6 +163,8 @@ def test_b23_a_follow_up_is_searched_with_the_earlier_question_in_its_own_words(
         "Are there any papers on honey and low temperatures?",
         "Is there a study of moss in city parks?",
         "Which metals were measured in moss from parks?",
+        "What is ORCA7?",
+        "explain Graph-KV",
         "哪些论文研究海草？",
     ],
 )
