@@ -1,7 +1,7 @@
 """Records → catalogue: who is new, who changed, who was there, and a report that adds up."""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain, count
 
@@ -18,6 +18,14 @@ KEPT = 1000  # bad records and notes kept in a report; all are counted
 
 Item = Paper | BadRecord | Note
 _NOWHERE = Source("")
+
+
+Watch = Callable[[ImportReport], None]
+"""Called with the report so far."""
+
+
+def watched_by_nobody(report: ImportReport) -> None:
+    """Report to nobody."""
 
 
 @dataclass
@@ -45,9 +53,30 @@ class _Tally:
         if len(self.bad) < KEPT:
             self.bad.append(record)
 
+    def report(self, began: float) -> ImportReport:
+        """Return the counts so far; nothing is embedded yet."""
+        return ImportReport(
+            read=self.read,
+            added=self.added,
+            updated=self.updated,
+            unchanged=self.unchanged,
+            duplicate=self.duplicate,
+            failed=self.failed,
+            terms_written=self.terms,
+            bad=tuple(self.bad),
+            notes=tuple(self.notes),
+            import_id=self.import_id,
+            seconds=time.perf_counter() - began,
+        )
+
 
 def add_records(
-    index: Index, name: str, items: Iterable[Item], *, progress: Progress = no_progress
+    index: Index,
+    name: str,
+    items: Iterable[Item],
+    *,
+    progress: Progress = no_progress,
+    watch: Watch = watched_by_nobody,
 ) -> ImportReport:
     """Add records to a library: papers at once, words with them, vectors after.
 
@@ -56,6 +85,7 @@ def add_records(
         name: What the import is called in the catalogue (file names).
         items: What a reader yields. It may raise midway; what was read before stays stored.
         progress: Told of every step.
+        watch: Given the report so far after every batch that was read, before vectors are made.
 
     Returns:
         A report whose counts add up. When the embedder failed, papers are pending and ``notes``
@@ -71,26 +101,18 @@ def add_records(
         for batch in _batches(items, tally):
             _store(index, name, batch, tally)
             tally.terms += index.words.sync()
+            watch(tally.report(began))
             progress("reading", tally.read, 0)
+        watch(tally.report(began))
         work = index.sync(progress)
-    notes = list(tally.notes)
     if work.error:
-        notes.append(Note(name, f"Not everything could be finished: {work.error}"))
-    return ImportReport(
-        read=tally.read,
-        added=tally.added,
-        updated=tally.updated,
-        unchanged=tally.unchanged,
-        duplicate=tally.duplicate,
-        failed=tally.failed,
+        tally.notes.append(Note(name, f"Not everything could be finished: {work.error}"))
+    tally.terms += work.terms
+    return replace(
+        tally.report(began),
         embedded=work.embedded,
-        terms_written=tally.terms + work.terms,
         vectors_written=work.vectors,
         pending=index.catalogue.waiting(),
-        bad=tuple(tally.bad),
-        notes=tuple(notes),
-        import_id=tally.import_id,
-        seconds=time.perf_counter() - began,
     )
 
 

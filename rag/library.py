@@ -11,7 +11,7 @@ from . import manifest as manifests
 from .backup import load, save
 from .conversations import Conversations
 from .errors import IndexMissingError, LibraryBusyError, RagError, RecordError
-from .importing import Item, add_records
+from .importing import Item, Watch, add_records, watched_by_nobody
 from .index import Index, Progress, Work, no_progress
 from .schema import (
     Answer,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-FINISHED_AT_OPEN = 200  # papers without vectors that an open still finishes: some seconds
+FINISHED_AT_OPEN = 3000  # papers without vectors that an open still finishes: about a minute
 
 
 class Library:
@@ -90,6 +90,7 @@ class Library:
         format: str | None = None,  # noqa: A002  # the word users type: --format
         encoding: str | None = None,
         progress: Progress = no_progress,
+        watch: Watch = watched_by_nobody,
     ) -> ImportReport:
         """Add files of papers.
 
@@ -97,7 +98,9 @@ class Library:
             files: One path or several; read in order.
             format: ``"listing"``, ``"bibtex"``, ``"ris"``, ``"jsonl"``; None finds it out.
             encoding: A Python codec name; None finds it out.
-            progress: Called with stage, done, and total (0: not known).
+            progress: Called with stage, done, and total (0: not known). It may raise to cancel:
+                what is stored stays.
+            watch: Called with the report so far, before vectors are made.
 
         Returns:
             A report whose counts add up. A file that cannot be read is one failed record.
@@ -108,7 +111,7 @@ class Library:
         paths = [Path(files)] if isinstance(files, str | Path) else [Path(f) for f in files]
         name = ", ".join(path.name for path in paths)
         items = _items(paths, format=format, encoding=encoding)
-        return add_records(self._index, name, items, progress=progress)
+        return add_records(self._index, name, items, progress=progress, watch=watch)
 
     def papers(
         self, filters: Filters | None = None, *, limit: int = -1, offset: int = 0

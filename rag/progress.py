@@ -3,16 +3,23 @@
 import sys
 from typing import Any, Self
 
+import click
+
+MUCH = 500  # passages: above, a silent wait would be long
 UNITS = {"reading": "papers", "embedding": "passages", "storing": "vectors", "asking": "questions"}
 
 
 class Bar:
-    """Shows progress; silent where stderr is no terminal. Use it in a ``with`` block."""
+    """Shows progress. Use it in a ``with`` block.
+
+    Where stderr is no terminal there is no bar; one line says so when very much is embedded.
+    """
 
     def __init__(self) -> None:
         self._bar: Any = None
         self._tasks: dict[str, Any] = {}
         self._shown = sys.stderr.isatty()
+        self._told = False
 
     def __enter__(self) -> Self:
         return self
@@ -24,6 +31,7 @@ class Bar:
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Show that so many of a stage are done; a total of 0 means not known."""
         if not self._shown:
+            self._tell(stage, total)
             return
         if self._bar is None:
             self._bar = _build()
@@ -32,6 +40,11 @@ class Bar:
             unit = UNITS.get(stage, "")
             self._tasks[stage] = self._bar.add_task(stage.capitalize(), total=None, unit=unit)
         self._bar.update(self._tasks[stage], completed=done, total=total or None)
+
+    def _tell(self, stage: str, total: int) -> None:
+        if stage == "embedding" and total >= MUCH and not self._told:
+            self._told = True
+            click.echo(f"Embedding {total:,} passages; this takes a while.", err=True)
 
 
 def _build() -> Any:

@@ -185,3 +185,17 @@ def test_merging_lays_filled_fields_over():
 def test_where_a_record_came_from_is_no_difference():
     assert same_content(paper(1), paper(1, source=Source("other.bib", 7, "key")))
     assert not same_content(paper(1), paper(1, url="https://example.org"))
+
+
+def test_a_watcher_sees_counts_and_bad_records_before_any_vector_is_made(index):
+    seen = []
+    bad = BadRecord("papers.jsonl", 2, "It is not JSON.")
+    report = add_records(
+        index,
+        "papers.jsonl",
+        [paper(1), bad, paper(2)],
+        watch=lambda now: seen.append((now, index.catalogue.counts()["embedded"])),
+    )
+    now, embedded = seen[-1]
+    assert (now.read, now.added, now.failed, now.bad, embedded) == (3, 2, 1, (bad,), 0)
+    assert now.import_id == report.import_id

@@ -53,3 +53,16 @@ def test_stages_stand_below_each_other(monkeypatch):
     text = run_bar(monkeypatch, Terminal(), ("reading", 3, 0), ("embedding", 1, 3))
     last = text[text.rindex("Reading") :]
     assert last.index("3 papers") < last.index("Embedding")
+
+
+def test_without_a_terminal_one_line_tells_of_a_long_wait(capsys):
+    with Bar() as bar:
+        bar("embedding", 128, 5360)
+        bar("embedding", 256, 5360)
+    assert capsys.readouterr().err == "Embedding 5,360 passages; this takes a while.\n"
+
+
+def test_without_a_terminal_a_short_wait_is_silent(capsys):
+    with Bar() as bar:
+        bar("embedding", 32, 64)
+    assert capsys.readouterr().err == ""

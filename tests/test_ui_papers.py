@@ -200,8 +200,8 @@ def test_an_import_can_be_undone(library, uploads):
 
 def test_a_cancelled_import_keeps_what_was_stored(library, uploads):
     class Slow:
-        def add(self, path, progress):
-            report = library.add(path)
+        def add(self, path, progress, watch):
+            report = library.add(path, watch=watch)
             job.cancel()
             progress("reading", 1, 0)
             return report
@@ -214,6 +214,8 @@ def test_a_cancelled_import_keeps_what_was_stored(library, uploads):
     assert state.cancelled
     assert "Cancelled; what was stored stays" in import_html(state)
     assert len(library.papers()) == 1
+    assert job.undo() == 1
+    assert library.papers() == []
 
 
 @pytest.mark.parametrize(
@@ -222,7 +224,7 @@ def test_a_cancelled_import_keeps_what_was_stored(library, uploads):
 )
 def test_an_import_that_fails_says_why(error, shown, uploads):
     class Broken:
-        def add(self, path, progress):
+        def add(self, path, progress, watch):
             raise error
 
     state = finished(ImportJob(Broken(), take_uploads([dropped(uploads, "a.bib", "x")], uploads)))
@@ -235,3 +237,12 @@ def test_while_it_runs_the_file_the_step_and_the_count_are_shown():
     shown = import_html(running)
     assert "0 of 2 files done; a.bib: embedding 32 of 64" in shown
     assert '<progress value="32" max="64">' in shown
+
+
+def test_bad_records_and_counts_are_shown_while_vectors_are_still_made():
+    report = ImportReport(
+        read=3, added=2, failed=1, bad=(BadRecord("a.bib", 7, "it is not closed."),), import_id=4
+    )
+    shown = import_html(ImportState(("a.bib",), (), "embedding", 1, 2, running=("a.bib", report)))
+    assert "a.bib, line 7: it is not closed." in shown
+    assert "<dt>added</dt><dd>2</dd>" in shown

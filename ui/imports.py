@@ -9,10 +9,12 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from rag.errors import RagError, RecordError
 from rag.library import Library
+from rag.schema import ImportReport
 
 from .papers import ImportState
 
@@ -111,7 +113,7 @@ class ImportJob:
     @property
     def import_ids(self) -> tuple[int, ...]:
         """Return the numbers of the imports that stored something, for ``undo``."""
-        found = (report.import_id for _, report in self.state.reports)
+        found = (report.import_id for _, report in self.state.begun)
         return tuple(number for number in found if number is not None)
 
     def cancel(self) -> None:
@@ -139,13 +141,21 @@ class ImportJob:
         if self._cancelled.is_set():
             raise _Cancelled("The import was cancelled.")
 
+    def _seen(self, name: str, report: ImportReport) -> None:
+        self._set(running=(name, report))
+
     def _work(self) -> None:
         try:
             for path in self._files:
                 if self._cancelled.is_set():
                     break
-                report = self._library.add(path, progress=self._told)
-                self._set(reports=(*self.state.reports, (path.name, report)), stage="")
+                before = self.state.reports
+                report = self._library.add(
+                    path,
+                    progress=self._told,
+                    watch=partial(self._seen, path.name),
+                )
+                self._set(reports=(*before, (path.name, report)), running=None, stage="")
         except _Cancelled:
             log.info("An import was cancelled")
         except RagError as exc:

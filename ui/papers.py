@@ -91,7 +91,7 @@ def scope_html(filters: Filters) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ImportState:
-    """How far an import is: finished files, and the one at work."""
+    """How far an import is: finished files, and the one at work with its report so far."""
 
     names: tuple[str, ...] = ()
     reports: tuple[tuple[str, ImportReport], ...] = ()
@@ -101,16 +101,22 @@ class ImportState:
     error: str | None = None
     cancelled: bool = False
     is_over: bool = False
+    running: tuple[str, ImportReport] | None = None
+
+    @property
+    def begun(self) -> tuple[tuple[str, ImportReport], ...]:
+        """Return the reports of the finished files and of the one at work, or cut off."""
+        return self.reports if self.running is None else (*self.reports, self.running)
 
 
 def import_html(state: ImportState) -> str:
     """Return how far an import is, its counts, and every record that could not be stored."""
     head = _head(state)
-    counts = _counts([report for _, report in state.reports])
-    bad = [record for _, report in state.reports for record in report.bad]
+    counts = _counts([report for _, report in state.begun])
+    bad = [record for _, report in state.begun for record in report.bad]
     notes = "".join(
         f"<li>{plain(note.file)}: {plain(note.text)}</li>"
-        for _, report in state.reports
+        for _, report in state.begun
         for note in report.notes[:20]
     )
     noted = f"<details><summary>Notes</summary><ul>{notes}</ul></details>" if notes else ""
@@ -121,7 +127,7 @@ def import_html(state: ImportState) -> str:
 def _head(state: ImportState) -> str:
     files = f"{len(state.reports)} of {len(state.names)} files"
     if state.is_over:
-        stored = sum(report.stored for _, report in state.reports)
+        stored = sum(report.stored for _, report in state.begun)
         word = "Cancelled; what was stored stays" if state.cancelled else "Finished"
         if state.error:
             word = "Stopped; what was stored stays"
