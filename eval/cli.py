@@ -244,8 +244,16 @@ _check_option = click.option(
 )
 
 
+_reranker_option = click.option(
+    "--reranker",
+    type=_FOLDER,
+    help="Folder of a cross-encoder: a fourth engine that sorts the hybrid's papers anew.",
+)
+
+
 @bench.command()
 @_check_option
+@_reranker_option
 @_bench_options
 def retrieval(folders: tuple[Path, ...], **flags: Any) -> None:
     """Compare lexical, dense and hybrid search: one table with 95 % intervals.
@@ -273,6 +281,7 @@ def qa(folders: tuple[Path, ...], **flags: Any) -> None:
 
 @bench.command(name="all")
 @_check_option
+@_reranker_option
 @_qa_options
 @_bench_options
 def everything(folders: tuple[Path, ...], **flags: Any) -> None:
@@ -290,7 +299,7 @@ def _bench(folders: tuple[Path, ...], flags: dict[str, Any], parts: tuple[str, .
 
     from .bench import measure
 
-    names = ("out", "seed", "as_json", "markdown", "questions", "limit", "check_trec")
+    names = ("out", "seed", "as_json", "markdown", "questions", "limit", "check_trec", "reranker")
     own = {name: flags.pop(name, None) for name in names}
     if own["questions"] and len(folders) != 1:
         raise click.UsageError("--questions goes with one folder.")
@@ -306,6 +315,7 @@ def _bench(folders: tuple[Path, ...], flags: dict[str, Any], parts: tuple[str, .
                 questions=tuple(own["questions"] or ()),
                 limit=own["limit"],
                 check_trec=bool(own["check_trec"]),
+                reranker=own["reranker"],
             ),
             progress=told,
         )

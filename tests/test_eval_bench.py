@@ -10,11 +10,12 @@ from eval.bench import check_trec, retrieval
 from eval.bench.corpus import open_corpus
 from eval.bench.measure import Wishes, run
 from eval.bench.qa import find_questions, read_questions
+from eval.bench.rerank import Reranker
 from eval.bench.results import Results
 from eval.bench.table import BEGIN, END, put_between_marks
 from eval.bench.verdicts import read_verdict
 from eval.trec import load_benchmark, read_run
-from rag.errors import RecordError
+from rag.errors import RecordError, SettingsError
 from rag.index import no_progress
 from rag.settings import load_settings
 
@@ -264,3 +265,38 @@ def test_a_page_without_the_marks_is_left_alone(tmp_path):
     assert page.read_text() == "# Mine\n"
     with pytest.raises(RecordError, match="cannot be read"):
         put_between_marks(tmp_path / "none.md", Results())
+
+
+@pytest.fixture(scope="module")
+def cross_encoder(tmp_path_factory):
+    """A tiny cross-encoder with weights of chance, and the packaged model's tokenizer."""
+    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+
+    from rag.embedders.local import packaged_minilm
+
+    folder = tmp_path_factory.mktemp("cross-encoder")
+    tokenizer = AutoTokenizer.from_pretrained(str(packaged_minilm()), local_files_only=True)
+    config = BertConfig(
+        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=16, num_labels=1,
+    )  # fmt: skip
+    BertForSequenceClassification(config).save_pretrained(str(folder))
+    tokenizer.save_pretrained(str(folder))
+    return folder
+
+
+@pytest.mark.model
+def test_a_cross_encoder_sorts_what_the_hybrid_found(settings, folder, tmp_path, cross_encoder):
+    table = retrieval.measure(
+        folder, settings, out=tmp_path, reranker=Reranker(cross_encoder), progress=no_progress
+    )
+    assert [row.engine for row in table.rows] == ["lexical", "dense", "hybrid", "reranked"]
+    names = {run.name.split(".")[1]: read_run(run) for run in tmp_path.glob("*.run")}
+    for query, found in names["hybrid"].items():
+        assert set(names["reranked"][query]) == set(found)
+    assert names["reranked"] != names["hybrid"]
+
+
+def test_a_folder_that_is_no_cross_encoder_is_a_sentence(tmp_path):
+    with pytest.raises(SettingsError, match=r"holds no config\.json"):
+        Reranker(tmp_path)

@@ -14,6 +14,7 @@ from ..manifest import versions
 from ..report import replace_file
 from . import qa, retrieval, table
 from .check_trec import TOLERANCE
+from .rerank import Reranker
 from .results import Results
 
 
@@ -29,6 +30,7 @@ class Wishes:
         questions: More files of questions for the corpus of the one folder.
         limit: A sample of so many questions a file; None asks all.
         check_trec: Compare every ranking measure with pytrec_eval's.
+        reranker: Folder of a cross-encoder that sorts the hybrid's papers anew; None leaves it out.
     """
 
     parts: Sequence[str]
@@ -37,6 +39,7 @@ class Wishes:
     questions: Sequence[Path] = ()
     limit: int | None = None
     check_trec: bool = False
+    reranker: Path | None = None
 
 
 def run(
@@ -97,6 +100,7 @@ def _measure(
             out=wishes.out,
             seed=wishes.seed,
             check_trec=wishes.check_trec,
+            reranker=None if wishes.reranker is None else Reranker(wishes.reranker),
             progress=progress,
         )
         results.retrieval.append(found)
@@ -115,6 +119,7 @@ def _measure(
 def _made(settings: Settings, wishes: Wishes) -> dict[str, object]:
     return {
         "embedder": settings.embedder,
+        **({} if wishes.reranker is None else {"reranker": wishes.reranker.name}),
         "seed": wishes.seed,
         "cores": os.cpu_count(),
         "machine": platform.machine(),

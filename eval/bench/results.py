@@ -13,7 +13,7 @@ class EngineRow:
     """One engine on one benchmark.
 
     Attributes:
-        engine: ``lexical``, ``dense`` or ``hybrid``.
+        engine: ``lexical``, ``dense``, ``hybrid``, or ``reranked`` by a cross-encoder.
         measures: Name to mean over the judged queries with its interval.
         against_hybrid: How the hybrid differs from this engine in nDCG@10; None for the hybrid.
         query_ms_p50: Median time of a search.

@@ -17,10 +17,11 @@ from ..stats import Difference, bootstrap_interval, paired_difference
 from ..trec import Benchmark, load_benchmark, measure_run, write_run
 from .check_trec import largest_difference
 from .corpus import Corpus, open_corpus
+from .rerank import Reranker
 from .results import EngineRow, RetrievalTable
 
-Engine = Literal["lexical", "dense", "hybrid"]
-ENGINES: tuple[Engine, ...] = get_args(Engine)
+Engine = Literal["lexical", "dense", "hybrid", "reranked"]
+ENGINES: tuple[Engine, ...] = get_args(Engine)  # the last only where a cross-encoder is given
 SHOWN = ("ndcg@10", "map", "mrr", "recall@10", "recall@100", "precision@10")
 DECISIVE = "ndcg@10"
 DEPTH = 100  # papers in a run
@@ -35,6 +36,7 @@ def measure(
     out: Path | None = None,
     seed: int = 0,
     check_trec: bool = False,
+    reranker: Reranker | None = None,
     progress: Progress,
 ) -> RetrievalTable:
     """Search every judged query with each engine and measure the rankings.
@@ -45,6 +47,7 @@ def measure(
         out: Where the TREC run files go, ``BENCHMARK.ENGINE.run``; None writes none.
         seed: Seed of intervals and tests.
         check_trec: Compare every measure of every query with pytrec_eval's.
+        reranker: Sorts the hybrid's papers anew, as an engine of its own; None leaves it out.
         progress: Told of every step.
 
     Raises:
@@ -53,7 +56,10 @@ def measure(
     benchmark = load_benchmark(folder)
     corpus = open_corpus(folder, settings, progress, top_k=DEPTH, candidates=DEPTH)
     with corpus.library:
-        runs = {engine: _search(corpus, benchmark, engine, progress) for engine in ENGINES}
+        engines = [engine for engine in ENGINES if reranker or engine != "reranked"]
+        runs = {
+            engine: _search(corpus, benchmark, engine, reranker, progress) for engine in engines
+        }
     scores = {engine: measure_run(run, benchmark.qrels) for engine, (run, _, _) in runs.items()}
     rows = []
     for engine, (run, times, _) in runs.items():
@@ -83,11 +89,16 @@ def measure(
 
 
 def _search(
-    corpus: Corpus, benchmark: Benchmark, engine: Engine, progress: Progress
+    corpus: Corpus,
+    benchmark: Benchmark,
+    engine: Engine,
+    reranker: Reranker | None,
+    progress: Progress,
 ) -> tuple[Scores, list[float], int]:
     """Return a run in the benchmark's ids, the time of each search, and how many had to be left."""
     library = corpus.library
-    library.settings = library.settings.model_copy(update={"retrieval": engine})
+    mode = "hybrid" if engine == "reranked" else engine
+    library.settings = library.settings.model_copy(update={"retrieval": mode})
     library.search("warm up")  # loads what the engine needs, so that no query pays for it
     run: Scores = {}
     times: list[float] = []
@@ -98,10 +109,13 @@ def _search(
             found = library.search(benchmark.queries[query])
         except QuestionError:
             continue
+        scores = [ranked.score for ranked in found]
+        if engine == "reranked" and reranker is not None:
+            scores = reranker.scores(benchmark.queries[query], found)
         times.append(1000 * (time.perf_counter() - began))
         run[query] = {
-            original: ranked.score
-            for ranked in found
+            original: score
+            for ranked, score in zip(found, scores, strict=True)
             for original in corpus.originals.get(ranked.paper.id, ())
         }
         progress(f"{benchmark.name}: {engine}", done, len(judged))
