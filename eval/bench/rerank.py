@@ -46,5 +46,6 @@ class Reranker:
 def _unusable(folder: Path, reason: str) -> SettingsError:
     return SettingsError(
         f"The reranker '{folder}' cannot be loaded: {reason}. The folder of a "
-        "sentence-transformers cross-encoder is expected. Name one with --reranker FOLDER, or leave it out."
+        "sentence-transformers cross-encoder is expected. Name one with --reranker FOLDER, or "
+        "leave it out."
     )
