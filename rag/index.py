@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import manifest as manifests
+from .bilingual import for_embedder
 from .catalogue import Catalogue
 from .database import FILE, Database
 from .embedders import Embedded, Embedder, Vectors
@@ -349,8 +350,12 @@ class Index:
     # ---- searching -----------------------------------------------------------------------------
 
     def embed_query(self, query: str) -> Vectors:
-        """Return the vector of a query; the last few are remembered."""
+        """Return the vector of a query; the last few are remembered.
+
+        An embedder that knows only English is not given Chinese, where other words are left.
+        """
         with self._guard:
+            query = for_embedder(query, self.manifest.embedder)
             if query not in self._queries:
                 self._remember([query], self.embedder.embed_query(query)[None])
             return self._queries[query]
@@ -358,7 +363,8 @@ class Index:
     def prepare_queries(self, queries: Sequence[str]) -> None:
         """Embed the next queries at once, at most ``QUERIES_KEPT``: faster than one by one."""
         with self._guard:
-            fresh = [one for one in dict.fromkeys(queries) if one not in self._queries]
+            read = [for_embedder(one, self.manifest.embedder) for one in queries]
+            fresh = [one for one in dict.fromkeys(read) if one not in self._queries]
             fresh = fresh[:QUERIES_KEPT]
             self._remember(fresh, self.embedder.embed_queries(fresh))
 

@@ -5,6 +5,7 @@ import shutil
 import threading
 from pathlib import Path
 
+from . import spelling
 from .catalogue import Catalogue
 from .database import Database
 from .errors import IndexMismatchError
@@ -46,6 +47,19 @@ class TermIndex:
         """Let go of the folder."""
         with self._guard:
             self._store = None
+
+    def corrections(self, text: str) -> tuple[tuple[str, str], ...]:
+        """Return the mistyped words of a question with the words of the papers to read instead.
+
+        See ``rag.spelling.corrections``; ``rag.question.respelled`` takes what this returns.
+        """
+        store = self.store
+
+        def texts(term: str) -> list[str]:
+            papers = self._catalogue.papers(store.with_term(term, spelling.PAPERS_READ))
+            return [f"{paper.title} {paper.abstract}" for paper in papers.values()]
+
+        return spelling.corrections(text, store, texts)
 
     def in_step(self) -> bool:
         """Say whether it can be read and, with nothing waiting, holds as many papers as it should.

@@ -209,6 +209,36 @@ class TermStore:
             found[term] = _weight(searcher.doc_freq("text", term), total)
         return found
 
+    def holders(self, terms: Iterable[str]) -> dict[str, int]:
+        """Return indexed term → how many papers hold it, for those that any paper holds."""
+        searcher = self._searcher()
+        counts = {
+            term: max(int(searcher.doc_freq(field, term)) for field, _ in FIELDS)
+            for term in set(terms)
+        }
+        return {term: count for term, count in counts.items() if count}
+
+    def stem(self, word: str) -> str | None:
+        """Return the indexed term of one plain word; None for a function word."""
+        return next(iter(self._analyzer.analyze(word)), None)
+
+    def terms_like(self, prefix: str) -> list[tuple[str, int]]:
+        """Return (term, papers that hold it) for the terms of the abstracts that begin so.
+
+        Empty where the installed Tantivy cannot walk its terms.
+        """
+        with self._told():
+            walk = getattr(self._searcher(), "terms_with_prefix", None)
+            return list(walk("text", prefix)) if walk else []
+
+    def with_term(self, term: str, limit: int) -> list[str]:
+        """Return the ids of a few papers whose title or abstract holds an indexed term."""
+        searcher = self._searcher()
+        query = tantivy.Query.term_query(self._index.schema, "text", term, "freq")
+        with self._told():
+            hits = searcher.search(query, limit, count=False).hits
+            return [searcher.doc(address)["id"][0] for _, address in hits]
+
     @property
     def heaviest(self) -> float:
         """Return the weight of a term that no paper holds; above 0."""
