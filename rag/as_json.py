@@ -1,6 +1,6 @@
 """What ``--json`` shows: our types → plain dictionaries. Pure; texts stay exactly as they are."""
 
-from .schema import Answer, Citation, ImportReport, Paper, RankedPaper, Status
+from .schema import Answer, Citation, ImportReport, Paper, RankedPaper, Statement, Status
 
 OPENING_WORDS = 12
 
@@ -18,10 +18,7 @@ def answer_json(answer: Answer) -> dict[str, object]:
         "question": answer.question,
         "answer": answer.text,
         "abstained": answer.abstained,
-        "statements": [
-            {"text": one.text, "citations": list(one.citations), "support": one.support}
-            for one in answer.statements
-        ],
+        "statements": [_statement_json(one) for one in answer.statements],
         "citations": [_citation_json(citation) for citation in answer.citations],
         "papers": [ranked_json(ranked) for ranked in answer.papers],
         "llm": answer.llm,
@@ -33,6 +30,22 @@ def answer_json(answer: Answer) -> dict[str, object]:
         "error": answer.error,
         "notes": list(answer.notes),
     }
+
+
+def _statement_json(statement: Statement) -> dict[str, object]:
+    """Return a statement; what only a checked one has is left out of others."""
+    values: dict[str, object] = {
+        "text": statement.text,
+        "citations": list(statement.citations),
+        "support": statement.support,
+    }
+    if statement.reason:
+        values["reason"] = statement.reason
+    if statement.nearest:
+        values["nearest"] = statement.nearest
+    if statement.repaired_from is not None:
+        values["repaired_from"] = list(statement.repaired_from)
+    return values
 
 
 def _citation_json(citation: Citation) -> dict[str, object]:

@@ -7,8 +7,8 @@ from typing import Literal
 Support = Literal["verbatim", "supported", "weak", "unsupported", "unchecked"]
 """How far a statement is covered by the sentences it cites.
 
-``verbatim``: it is the sentence. ``supported`` / ``weak`` / ``unsupported``: a checker compared
-it. ``unchecked``: a language model wrote it and nothing has compared it yet.
+``verbatim``: it is the sentence. ``supported`` / ``weak`` / ``unsupported``: ``rag.verification``
+compared it. ``unchecked``: a language model wrote it and nothing has compared it yet.
 """
 
 
@@ -152,11 +152,19 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One sentence of an answer and the markers of the citations it rests on."""
+    """One sentence of an answer and the markers of the citations it rests on.
+
+    ``reason`` says why it is weak or unsupported; ``nearest`` is the sentence that comes nearest to
+    it. ``repaired_from`` holds the markers that the model wrote, as it numbered them, where the
+    checker put others in their place; empty where there were none, None where nothing was changed.
+    """
 
     text: str  # without markers
     citations: tuple[int, ...] = ()
     support: Support = "unchecked"
+    reason: str = ""
+    nearest: str = ""
+    repaired_from: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Both are LlamaIndex response synthesizers and share one interface, ``write``.
 import re
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -22,6 +22,7 @@ from .live import HeldPhrase, LiveMarkers
 from .llms.streaming import neutralise, stream_text
 from .schema import Evidence, Paper, Span, Statement
 from .sentences import MATHS
+from .verification import Verifier
 
 NOT_FOUND = "NOT IN THE PAPERS"
 OPEN_REASONING = (
@@ -41,7 +42,8 @@ class Draft:
     """What a synthesizer made of the evidence.
 
     ``sources[n - 1]`` is what marker ``[n]`` stands for. ``found`` is False when a model says that
-    the evidence holds no answer. ``error`` says why the text is incomplete.
+    the evidence holds no answer, and where strict checking left nothing. ``error`` says why the
+    text is incomplete; ``notes`` says what the reader should know besides.
     """
 
     statements: tuple[Statement, ...]
@@ -50,6 +52,7 @@ class Draft:
     raw: str | None = None
     found: bool = True
     error: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -115,14 +118,19 @@ class LLMSynthesizer(Synthesizer):
 
     Args:
         llm: Any LlamaIndex language model.
+        verifier: Checks what it said at the end; None leaves every statement unchecked.
     """
 
-    def __init__(self, llm: LLM) -> None:
+    def __init__(self, llm: LLM, verifier: Verifier | None = None) -> None:
         super().__init__(llm)
         self._model = llm
+        self._verifier = verifier
 
     def write(self, question: str, evidence: Sequence[Evidence]) -> Iterator[str | Draft]:
         """Yield the model's text as it comes, markers renumbered, then the draft.
+
+        What was streamed stays; the draft may cite other sentences, or, where the verifier is
+        strict, say less.
 
         Raises:
             ProviderError: The model failed before it said anything.
@@ -143,7 +151,7 @@ class LLMSynthesizer(Synthesizer):
         rest = refusal.feed(live.finish())
         if draft.found and (rest := rest + refusal.finish()):
             yield rest
-        yield draft
+        yield checked(draft, question, evidence, self._verifier) if self._verifier else draft
 
 
 class _Live:
@@ -183,6 +191,53 @@ def read_reply(reply: str, evidence: Sequence[Evidence], error: str | None = Non
         found=bool(parsed.order) or NOT_FOUND not in render(parsed.statements).upper(),
         error=error,
     )
+
+
+def checked(draft: Draft, question: str, evidence: Sequence[Evidence], verifier: Verifier) -> Draft:
+    """Return a draft whose statements were compared with the evidence.
+
+    Args:
+        draft: What a model said. One that found nothing is returned as it is.
+        question: What was asked.
+        evidence: Every sentence that the model was given.
+        verifier: Compares; if it is strict, unsupported statements are left out.
+
+    Returns:
+        The draft with verdicts and, where needed, other markers; not found where strict checking
+        left nothing.
+    """
+    if not draft.found or not draft.statements:
+        return draft
+    found = verifier.check(question, draft.statements, draft.sources, evidence)
+    draft = replace(draft, statements=found.statements, sources=found.sources)
+    return _without_unsupported(draft) if verifier.strict else draft
+
+
+def _without_unsupported(draft: Draft) -> Draft:
+    """Leave out what nothing supports, and say how much that was."""
+    kept = [one for one in draft.statements if one.support != "unsupported"]
+    dropped = len(draft.statements) - len(kept)
+    if not dropped:
+        return draft
+    used = dict.fromkeys(n for one in kept for n in one.citations)
+    number = {old: new for new, old in enumerate(used, start=1)}
+    statements = tuple(
+        replace(one, citations=tuple(number[n] for n in one.citations)) for one in kept
+    )
+    return replace(
+        draft,
+        statements=statements,
+        sources=tuple(draft.sources[n - 1] for n in used),
+        found=bool(kept),
+        notes=(*draft.notes, left_out(dropped)),
+    )
+
+
+def left_out(count: int) -> str:
+    """Say how many statements strict checking left out."""
+    what = "1 statement" if count == 1 else f"{count} statements"
+    was = "was" if count == 1 else "were"
+    return f"{what} of the model {was} left out: no sentence it was given supports {'it' if count == 1 else 'them'}."
 
 
 @cache

@@ -49,8 +49,19 @@ def filter_options(command: F) -> F:
 
 
 def llm_options(command: F) -> F:
-    """Add the options that choose a language model."""
+    """Add the options that choose a language model and how strictly it is checked."""
     for option in (
+        click.option(
+            "--verifier",
+            metavar="FOLDER",
+            help="Also judge the model's statements with this cross-encoder of your own.",
+        ),
+        click.option(
+            "--strict",
+            is_flag=True,
+            default=None,
+            help="Leave out what the model says and no given sentence supports.",
+        ),
         click.option("--llm-max-tokens", type=int, help="Longest answer (default 300 tokens)."),
         click.option("--llm-timeout-s", type=float, help="Longest silence (default 120 s)."),
         click.option("--llm-api-key", help="Key for that server; better in CITEWELL_LLM_API_KEY."),

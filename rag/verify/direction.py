@@ -1,0 +1,198 @@
+"""More or less, better or worse, before or after: the same way round as in the source? Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from . import Finding
+from .lexicon import COMPARING, COSTS, opposites, stems_of
+from .negation import denials
+from .reading import Text, Token
+from .stems import akin, stem
+
+_REACH = 4  # words on either side that a direction is said of
+_SIDE = 8  # words on either side of a comparison
+_NEXT_TO = 2
+_OF_COSTS = ("amount", "quality", "change")
+_ENDS_SIDE = frozenset("in on with by for at under using , ; ) while".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """One word with an opposite, which way it points, and what it is said of."""
+
+    word: str
+    group: str
+    side: int  # +1 or -1, turned round by a denial
+    near: frozenset[str]
+    next_to: frozenset[str]
+    before: frozenset[str]
+    after: frozenset[str]
+    compares: bool
+
+
+def directions(text: Text) -> list[Direction]:
+    """Return the words of a text that have an opposite, once for each group they belong to."""
+    return list(_directions(text))
+
+
+def _directions(text: Text) -> Iterator[Direction]:
+    tokens = text.tokens
+    denied = {s for one in denials(text) if one.strong for s in one.scope[:_NEXT_TO]}
+    for index, token in enumerate(tokens):
+        if token.kind != "word":
+            continue
+        groups = opposites().get(token.lower)
+        following = tokens[index + 1] if index + 1 < len(tokens) else None
+        for group, side in groups or ():
+            if not _means_it(token, group, following, tokens, index):
+                continue
+            turned = -side if token.stem in denied else side
+            passive = bool(following and following.lower == "by")
+            before, after = _sides(tokens, index)
+            yield Direction(
+                token.lower,
+                group,
+                turned,
+                _near(tokens, index, _REACH),
+                _near(tokens, index, _NEXT_TO),
+                *((after, before) if passive else (before, after)),
+                compares=token.lower in COMPARING,
+            )
+
+
+def _means_it(
+    token: Token, group: str, following: Token | None, tokens: tuple[Token, ...], index: int
+) -> bool:
+    """Leave out words that point nowhere: "lower bound", "more", "loss function", "few-shot"."""
+    after = following.stem if following else ""
+    before = tokens[index - 1].lower if index else ""
+    if group == "bound":
+        return after == "bound"
+    if token.lower in ("lower", "upper", "above", "below") and (
+        after == "bound" or group == "height"
+    ):
+        return False
+    if token.lower == "following" or (token.lower == "few" and after in ("shot", "step")):
+        return False
+    if token.lower in ("more", "less") and before in ("or", "no"):
+        return False
+    if token.lower == "long" and before == "as":
+        return False
+    if token.lower in ("loss", "losses"):
+        return (
+            before in ("performance", "accuracy", "efficiency", "no", "a") and after != "function"
+        )
+    if token.lower in ("most", "least"):
+        return before != "at" and following is not None and following.kind == "word"
+    return not (token.lower == "first" and group == "order" and after not in ("layer", "step"))
+
+
+def _near(tokens: tuple[Token, ...], index: int, reach: int) -> frozenset[str]:
+    """Return the stems of the few words around, inside the clause."""
+    clause = tokens[index].clause
+    left = [
+        t for t in tokens[max(0, index - 2 * _REACH) : index] if t.clause == clause and t.content
+    ]
+    right = [
+        t for t in tokens[index + 1 : index + 1 + 2 * _REACH] if t.clause == clause and t.content
+    ]
+    return frozenset(t.stem for t in (*left[-reach:], *right[:reach]))
+
+
+def _sides(tokens: tuple[Token, ...], index: int) -> tuple[frozenset[str], frozenset[str]]:
+    sentence = tokens[index].sentence
+    left = [t for t in tokens[:index] if t.sentence == sentence and t.content][-_SIDE:]
+    right: list[Token] = []
+    for token in tokens[index + 1 :]:
+        if token.sentence != sentence or (right and token.lower in _ENDS_SIDE):
+            break
+        right += [token] if token.content else []
+    return frozenset(t.stem for t in left), frozenset(t.stem for t in right[:_SIDE])
+
+
+def _common(one: frozenset[str], other: frozenset[str]) -> int:
+    return sum(any(akin(a, b) for b in other) for a in one)
+
+
+def _order(one: Direction, other: Direction) -> int:
+    """Return -1 where two comparisons name their sides the other way round, else 1."""
+    if not (one.compares and other.compares):
+        return 1
+    straight = _common(one.before, other.before) + _common(one.after, other.after)
+    crossed_first = _common(one.before, other.after)
+    crossed_last = _common(one.after, other.before)
+    crossed = crossed_first + crossed_last
+    return -1 if crossed > straight and min(crossed_first, crossed_last) > 0 else 1
+
+
+def compare_directions(statement: Text, source: Text) -> list[Finding]:
+    """Compare which way a statement and its source point.
+
+    Args:
+        statement: What was said.
+        source: The sentences it rests on.
+
+    Returns:
+        A wrong finding for the first word whose opposite the source says of the same thing.
+    """
+    known = directions(source)
+    said = directions(statement)
+    for one in said:
+        rival = _rival(
+            one, [other for other in known if other.group == one.group], statement, source
+        )
+        if rival is not None:
+            return [Finding(f"says “{one.word}”, the source says “{rival.word}”")]
+    return []
+
+
+def _rival(
+    one: Direction, known: list[Direction], statement: Text, source: Text
+) -> Direction | None:
+    """Return the source's word that says the opposite of the same thing; None if there is none."""
+    if not known:
+        return None
+    scored = [(_common(one.near, other.near), other) for other in known]
+    best = max(score for score, _ in scored)
+    nearest = [other for score, other in scored if score == best]
+    if any(_agree(one, other) for other in nearest):
+        return None
+    if one.group not in _OF_COSTS and any(_agree(one, other) for other in known):
+        return None
+    rival = nearest[0]
+    if best == 0:
+        return rival if _is_sole(one, known, statement, source) else None
+    if one.group in _OF_COSTS and _order(one, rival) > 0:
+        if _is_about_costs(one, rival) or not _common(one.next_to, rival.next_to):
+            return None
+    return rival
+
+
+def _agree(one: Direction, other: Direction) -> bool:
+    order = _order(one, other)
+    if stem(one.word) == stem(other.word) and order > 0:
+        return True  # what a denial does to it is for ``compare_negation``
+    return one.side == other.side * order
+
+
+def _is_sole(one: Direction, known: list[Direction], statement: Text, source: Text) -> bool:
+    """Say whether the whole source points one way only, and the two speak of the same things."""
+    if one.group in (
+        "amount",
+        "order",
+        "choice",
+        "coverage",
+        "extreme",
+        "size",
+        "effort",
+        "change",
+        "structure",
+    ):
+        return False
+    shared = sum(source.has(stem) for stem in statement.stems)
+    return shared * 2 >= len(statement.stems) and len({other.side for other in known}) == 1
+
+
+def _is_about_costs(one: Direction, other: Direction) -> bool:
+    costs = stems_of(COSTS)
+    return bool(one.near & costs) != bool(other.near & costs)

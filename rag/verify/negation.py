@@ -1,0 +1,222 @@
+"""Whether a statement denies what its source says, or says what its source denies. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from . import Finding
+from .lexicon import DENIES_NEXT, EMPTY, SOFT, STRONG, opposites, stems_of
+from .reading import Text, Token
+from .stems import akin, stem
+
+_PREFIXES = ("un", "in", "im", "ir", "il", "non", "dis", "de", "sub", "a", "mis")
+_NOT_ONLY = frozenset("only just merely simply solely necessarily".split())
+_HEADS = 2  # words behind a denial that carry it
+_REACH = 4  # words behind a denial that it may turn round
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """A word that denies, with the stems it is said of, nearest first."""
+
+    word: str
+    strong: bool
+    scope: tuple[str, ...]
+    sentence: int
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """Return the stems that carry the denial."""
+        return self.scope[:_HEADS]
+
+
+def denials(text: Text) -> list[Denial]:
+    """Return the denials of a text, each with the words of its clause that it reaches."""
+    return list(_denials(text))
+
+
+def _denials(text: Text) -> Iterator[Denial]:
+    tokens = text.tokens
+    for index, token in enumerate(tokens):
+        if token.kind != "word" or token.lower not in DENIES_NEXT:
+            continue
+        following = tokens[index + 1].lower if index + 1 < len(tokens) else ""
+        before = tokens[index - 1].lower if index else ""
+        if following in _NOT_ONLY or _is_harmless(token, before, following, tokens, index):
+            continue
+        reach = 1 if token.lower == "non" else _REACH
+        scope = tuple(_scope(tokens[index + 1 :], token.clause))[:reach]
+        yield Denial(token.lower, token.lower in STRONG, scope, token.sentence)
+
+
+def _is_harmless(
+    token: Token, before: str, following: str, tokens: tuple[Token, ...], index: int
+) -> bool:
+    """Tell apart "no more than", "whether or not", "a little", "No. 3"."""
+    if token.lower == "no" and following in ("more", "less", "fewer", "longer"):
+        third = tokens[index + 2].lower if index + 2 < len(tokens) else ""
+        return third == "than"
+    if token.lower == "few":
+        return before in ("a", "as", "the") or following in ("-", "shot", "step")
+    return (before == "or" and token.lower == "not") or (before == "a" and token.lower == "little")
+
+
+def _scope(tokens: tuple[Token, ...], clause: int) -> Iterator[str]:
+    left = _REACH
+    for token in tokens:
+        if token.clause != clause or not left:
+            return
+        if token.content or (token.lower in opposites() and token.lower not in EMPTY):
+            yield token.stem
+            left -= 1
+
+
+def _signs(text: Text) -> dict[str, set[int]]:
+    """Return for every stem whether it is said (+1) or denied (-1), or both."""
+    signs: dict[str, set[int]] = {}
+    turned: dict[int, int] = {}
+    for start, positions in _reached(text):
+        del start
+        for position in positions:
+            turned[position] = -turned.get(position, 1)
+    for position, token in enumerate(text.tokens):
+        if token.content:
+            signs.setdefault(token.stem, set()).add(turned.get(position, 1))
+    return signs
+
+
+def _reached(text: Text) -> Iterator[tuple[int, list[int]]]:
+    """Yield every denial's position with the positions of the words that it reaches."""
+    for index, token in enumerate(text.tokens):
+        if token.kind == "word" and token.lower in DENIES_NEXT:
+            following = text.tokens[index + 1].lower if index + 1 < len(text.tokens) else ""
+            before = text.tokens[index - 1].lower if index else ""
+            if following in _NOT_ONLY or _is_harmless(token, before, following, text.tokens, index):
+                continue
+            positions = []
+            for place in range(index + 1, len(text.tokens)):
+                one = text.tokens[place]
+                if one.clause != token.clause or len(positions) == (
+                    1 if token.lower == "non" else _REACH
+                ):
+                    break
+                if one.content:
+                    positions.append(place)
+            yield index, positions
+
+
+def compare_negation(statement: Text, source: Text) -> list[Finding]:
+    """Compare what a statement and its source deny, clause by clause.
+
+    Args:
+        statement: What was said.
+        source: The sentences it rests on.
+
+    Returns:
+        At most one wrong finding.
+    """
+    said, known = _signs(statement), _signs(source)
+    for one in denials(statement):
+        if _contradicted(one, said, known) and (one.strong or not _denies_anything(source)):
+            return [
+                Finding(f"denies (“{one.word} {_spoken(statement, one)}”) what the source says")
+            ]
+    for one in denials(source):
+        if _contradicted(one, known, said) and (one.strong or not _denies_anything(statement)):
+            return [Finding(f"the source denies it (“{one.word} {_spoken(source, one)}”)")]
+    turned = _turned_word(statement, source)
+    if turned:
+        return [Finding(f"says “{turned[0]}”, the source says “{turned[1]}”")]
+    alone = next((one for one in denials(statement) if one.strong), None)
+    if alone and not _denies_anything(source):
+        return [Finding(f"denies something (“{alone.word} {_spoken(statement, alone)}”), the source does not")]  # fmt: skip
+    return []
+
+
+def _contradicted(denial: Denial, here: dict[str, set[int]], there: dict[str, set[int]]) -> bool:
+    """Say whether what is denied here is said there, and more of its clause is than is not."""
+    against = agreeing = 0
+    head_against = False
+    for place, wanted in enumerate(denial.scope):
+        other = next((signs for one, signs in there.items() if akin(one, wanted)), None)
+        mine = here.get(wanted)
+        if other is None or mine is None or len(mine) > 1:
+            continue
+        if other & mine:
+            agreeing += 1
+        else:
+            against += 1
+            head_against = head_against or place < _HEADS
+    return head_against and against > agreeing
+
+
+def _turned_word(statement: Text, source: Text) -> tuple[str, str] | None:
+    """Find "uniform" against "non-uniform", "observed" against "unobserved"."""
+    return _turned(statement, source) or (lambda pair: (pair[1], pair[0]) if pair else None)(
+        _turned(source, statement)
+    )
+
+
+def _turned(here: Text, there: Text) -> tuple[str, str] | None:
+    """Find a word with a negative prefix here whose bare form stands there."""
+    denied = {s for one in denials(here) for s in one.scope} | {s for one in denials(there) for s in one.scope}  # fmt: skip
+    for index, token in enumerate(here.content):
+        if token.stem in there.stems or token.lower in there.lowers:
+            continue
+        bare = _bare(token, here.content, index)
+        match = next((t for t in there.content if bare and _same_base(bare, t)), None)
+        if match and match.stem not in denied and token.stem not in denied:
+            twice = any(_bare_of(t) == bare for t in there.content)
+            if not twice and not any(_same_base(bare, t) for t in here.content):
+                return token.lower, match.lower
+    return None
+
+
+def _bare(token: Token, content: tuple[Token, ...], index: int) -> str | None:
+    return _bare_of(token)
+
+
+def _bare_of(token: Token) -> str | None:
+    """Return a word without its negative prefix."""
+    for prefix in _PREFIXES:
+        rest = token.lower.removeprefix(prefix)
+        if rest != token.lower and len(rest) >= 5:
+            return stem(rest)
+    return None
+
+
+def _same_base(bare: str, token: Token) -> bool:
+    return akin(bare, token.stem) and abs(len(bare) - len(token.stem)) <= 3
+
+
+def _denies_anything(source: Text) -> bool:
+    """Say whether anything in the source may stand for a denial."""
+    soft = stems_of(SOFT)
+    for token in source.tokens:
+        if token.kind == "word" and (
+            token.lower in STRONG or token.lower in SOFT or token.stem in soft
+        ):
+            return True
+        if token.lower.startswith(("un", "non", "in", "im", "ir", "dis")) and len(token.lower) > 7:
+            if token.stem in _known_negative() or token.lower.startswith(("un", "non")):
+                return True
+        if token.lower.endswith("less") and len(token.lower) > 6:
+            return True
+    return False
+
+
+def _known_negative() -> frozenset[str]:
+    return stems_of(
+        frozenset(
+            "independent insufficient inaccurate inconsistent incomplete inefficient infeasible "
+            "intractable inadequate impossible impractical irrelevant irrespective invariant "
+            "disagree disconnect disallow dissimilar disregard inability invalid".split()
+        )
+    )
+
+
+def _spoken(text: Text, denial: Denial) -> str:
+    """Return the words behind a denial as they were written."""
+    for token in text.tokens:
+        if token.stem in denial.scope[:1] and token.sentence == denial.sentence:
+            return token.text
+    return "…"
