@@ -43,9 +43,9 @@ _A_PAPER = (
     r"(?:one|papers?|study|studies|article|work|abstract|source|result|method|model|approach)"
 )
 _ORDINAL = re.compile(
-    r"\bthe (?P<place>first|second|third|fourth|fifth|1st|2nd|3rd|4th|5th|last|former|latter)"
+    r"\bthe (?P<place>first|second|third|fourth|fifth|1st|2nd|3rd|4th|5th|last|former|latter)\b"
     rf"(?=\s+{_A_PAPER}\b|\s+of (?:them|these|those|the)\b|\W{{0,9}}$|\s*[,;]"
-    r"|\s+(?:is|was|does|did|do|has)\b)"
+    r"|\s+(?:is|was|does|did|do|has)\b|(?<=former)|(?<=latter))"
     r"|第(?P<chinese>[一二三四五1-5])(?:篇|个|项)",
     re.IGNORECASE,
 )
