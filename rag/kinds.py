@@ -21,11 +21,18 @@ _FUNCTION_WORDS: dict[Language, str] = {
     "welchen was wer warum wieso weshalb wo ist sind sein wird werden wurde wurden für auf mit "
     "von zu zur zum im bei beim man hat haben kann können darf gibt es nicht aus nach über als",
     "fr": "le la les des du de un une et ou quel quelle quels quelles que qui quoi comment "
-    "pourquoi combien est sont pour dans sur avec par il elle on ce cette ces au aux en ne pas "
+    "pourquoi combien est sont pour dans sur avec par il elle ce cette ces au aux en ne pas "
     "l d qu",
     "es": "el la los las de del un una y o qué cuál cuáles cómo cuánto cuánta cuántos cuántas "
     "quién por para con en es son se su sus que al lo ha han no porque dónde entre",
 }
+_ASKING = re.compile(  # question words and letters that English does not have
+    r"(?P<de>\b(?:wie|welche[rsnm]?|warum|wieso|weshalb)\b|[äöüß])"
+    r"|(?P<fr>\b(?:quels?|quelles?|pourquoi|combien)\b|[àâçèêëîôùû]|\b(?:qu|d|l)['’])"
+    r"|(?P<es>[¿¡ñ]|\b(?:qué|cuál(?:es)?|cómo|cuánt[oa]s?|quién(?:es)?)\b|[áíóú])",
+    re.IGNORECASE,
+)
+_BY_GROUP: dict[str, Language] = {"en": "en", "de": "de", "fr": "fr", "es": "es"}
 _MARKS = {name: frozenset(words.split()) for name, words in _FUNCTION_WORDS.items()}
 
 
@@ -56,8 +63,8 @@ def language_of(text: str) -> Language:
     counts: dict[Language, int] = {
         name: sum(word in marks for word in words) for name, marks in _MARKS.items()
     }
-    if "¿" in text:
-        counts["es"] += 3
+    for match in _ASKING.finditer(text):
+        counts[_BY_GROUP[match.lastgroup or "en"]] += 1
     best = max(counts, key=lambda name: counts[name])
     return best if counts[best] > max(1, counts["en"]) else "en"
 

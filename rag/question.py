@@ -2,14 +2,15 @@
 
 The parts stand in their own files: the kind of answer in ``kinds``, authors, venues and topics in
 ``mentions``, years in ``years``, filters in ``stated``, follow-ups in ``followup``, Chinese in
-``bilingual``, typing errors in ``spelling``, acronyms in ``acronyms``.
+``bilingual``, German, French and Spanish in ``european``, typing errors in ``spelling``, acronyms
+in ``acronyms``.
 """
 
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from . import bilingual, followup, kinds, mentions
+from . import bilingual, european, followup, kinds, mentions
 from .errors import QuestionError
 from .followup import MAX_EARLIER_CHARS, MAX_HISTORY, MAX_TURNS, leans_back
 from .kinds import Language, Wanted
@@ -45,7 +46,7 @@ class Question:
     Args:
         text: As typed, trimmed.
         search: What is searched; differs from ``text`` for a follow-up, a mistyped word and a
-            Chinese question, which is followed by its English terms.
+            question in another language, which is followed by its English terms.
         many: It asks for several papers.
         number: It asks for a quantity.
         list: It asks for several things inside a paper.
@@ -65,7 +66,7 @@ class Question:
         unit: What a number counts or is measured in, as typed; "%" for shares, "times" for factors.
         language: What it is written in; "en" when in doubt.
         reading: Its words as they are compared with English abstracts, where these differ from
-            ``text``: typing errors corrected, Chinese terms in English. See ``asked``.
+            ``text``: typing errors corrected, terms of other languages in English. See ``asked``.
         corrected: Words read as others: (typed, read).
         prefer: Papers of the last answer that a follow-up points at, weightiest first.
         names: System names of the last answer, where it rests on one paper that is pointed at.
@@ -156,7 +157,7 @@ def understand(text: str, history: Sequence[Turn] = ()) -> Question:
         wanted=kind.wanted,
         unit=kind.unit,
         language=language,
-        reading=bilingual.to_english(text) if language == "zh" else "",
+        reading=_in_english(text, language),
     )
     return _searchable(_after(question, history))
 
@@ -177,15 +178,20 @@ def _after(question: Question, history: Sequence[Turn]) -> Question:
 
 
 def _searchable(question: Question) -> Question:
-    """Put together what is searched: earlier questions, this one, and the English of Chinese."""
-    own = question.text if question.language == "zh" else question.asked
-    said = " ".join([*question.earlier, own, *question.names])
-    english = [
-        bilingual.to_english(one)
-        for one in (*question.earlier, question.text)
-        if kinds.HAN.search(one)
-    ]
-    return replace(question, search=" ".join([said, *(one for one in english if one)]))
+    """Put together what is searched: earlier questions, this one, names, and English terms."""
+    own = question.asked if question.language == "en" else question.text
+    english = [_in_english(one, kinds.language_of(one)) for one in question.earlier]
+    if question.language != "en":
+        english.append(question.reading)
+    parts = [*question.earlier, own, *question.names, *english]
+    return replace(question, search=" ".join(part for part in parts if part))
+
+
+def _in_english(text: str, language: Language) -> str:
+    """Return the English search words of a question in another language; "" for none."""
+    if language == "zh":
+        return bilingual.to_english(text)
+    return "" if language == "en" else european.to_english(text, language)
 
 
 def respelled(question: Question, words: Sequence[tuple[str, str]]) -> Question:

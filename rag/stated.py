@@ -309,11 +309,12 @@ def _same_person(asked: list[str], person: list[str]) -> bool:
         return False
     left = [word for word in person if word not in asked]
     for word in asked:
+        if word in person:
+            continue
         initial = next((one for one in left if _is_initial(one, word)), None)
-        if word not in person and initial is None:
+        if initial is None:
             return False
-        if word not in person:
-            left.remove(initial)
+        left.remove(initial)
     return True
 
 

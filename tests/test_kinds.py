@@ -14,6 +14,12 @@ from rag.kinds import kinds_of, language_of
         ("¿Qué metales hay en el musgo?", "es"),
         ("苔藓里有什么金属？", "zh"),
         ("MIT-Lab moss", "en"),
+        ("Wie viele Datensätze braucht FinchNet?", "de"),
+        ("Pourquoi ORCA7 ?", "fr"),
+        ("¿Cuánto mejora ORCA7?", "es"),
+        ("Was lead found by Müller?", "en"),
+        ("Comment on moss", "en"),
+        ("How does Erdős–Rényi moss grow?", "en"),
     ],
 )
 def test_a_language_is_told_by_its_script_and_function_words(text, language):

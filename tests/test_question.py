@@ -295,6 +295,17 @@ def test_a_chinese_question_is_searched_with_its_english_terms_and_its_names():
     assert (question.language, question.number, question.wanted) == ("zh", True, "number")
 
 
+def test_a_german_question_is_searched_with_its_english_terms_too():
+    question = understand("Wie viele Datensätze braucht FinchNet?")
+    assert question.search == f"{question.text} {question.reading}"
+    assert question.reading.startswith("how many dataset")
+    assert (question.language, question.unit) == ("de", "Datensätze")
+
+
+def test_an_english_question_has_no_other_reading():
+    assert understand("How many datasets does FinchNet use?").reading == ""
+
+
 def test_b23_a_chinese_topic_stays_in_english_for_its_follow_up():
     question = understand("它是怎么做到的？", [Turn("哪些论文研究强化学习？")])
     assert question.search.startswith("哪些论文研究强化学习？ 它是怎么做到的？")
