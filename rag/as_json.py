@@ -12,7 +12,7 @@ def answer_json(answer: Answer) -> dict[str, object]:
         ``question``, ``answer``, ``abstained``, ``statements``, ``citations`` (``start`` and
         ``end`` count code points in the abstract as shown), ``papers`` (by falling ``score``),
         ``llm``, ``timings_ms``, ``confidence``, and ``searched``, ``invented``, ``raw``,
-        ``error``, ``notes``.
+        ``error``, ``notes``, ``tells``.
     """
     return {
         "question": answer.question,
@@ -29,6 +29,7 @@ def answer_json(answer: Answer) -> dict[str, object]:
         "raw": answer.raw,
         "error": answer.error,
         "notes": list(answer.notes),
+        "tells": [_citation_json(citation) for citation in answer.tells],
     }
 
 

@@ -4,15 +4,15 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from .verify import Finding
+from .verify import Finding, listed
 from .verify.reading import Text, Token
 from .verify.stems import akin, stem
 
-_SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_SMALL = listed(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen "
+    "fourteen fifteen sixteen seventeen eighteen nineteen"
+)
+_TENS = listed("twenty thirty forty fifty sixty seventy eighty ninety")
 _NUMBERS = {word: float(n) for n, word in enumerate(_SMALL)}
 _NUMBERS |= {word: 10.0 * n for n, word in enumerate(_TENS, start=2)} | {"dozen": 12.0}
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
@@ -20,7 +20,7 @@ _LETTERS = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
 _ORDINALS = {
     word: float(n)
     for n, word in enumerate(
-        "first second third fourth fifth sixth seventh eighth".split(), start=1
+        listed("first second third fourth fifth sixth seventh eighth"), start=1
     )
 }
 _FRACTIONS = {"half": 50.0, "third": 100 / 3, "thirds": 100 / 3, "quarter": 25.0, "quarters": 25.0}
@@ -62,23 +62,23 @@ _UNITS: dict[str, tuple[str, float]] = {
     "mbps": ("bit rate", 1e6), "gbps": ("bit rate", 1e9),
 }  # fmt: skip
 _CASED = {"M": 1e6, "K": 1e3, "B": 1e9, "T": 1e12, "k": 1e3}
-_POINTS = frozenset("point pp pt".split())
+_POINTS = frozenset(["point", "pp", "pt"])
 _BEFORE: tuple[tuple[str, str], ...] = (
     ("up to", "<="), ("at most", "<="), ("no more than", "<="), ("not more than", "<="),
     ("as many as", "<="), ("as much as", "<="), ("as high as", "<="), ("maximum of", "<="),
     ("at least", ">="), ("no less than", ">="), ("no fewer than", ">="), ("not less than", ">="),
     ("minimum of", ">="), ("as few as", ">="), ("as little as", ">="), ("as low as", ">="),
-    ("more than", ">"), ("over", ">"), ("above", ">"), ("exceeding", ">"), ("exceeds", ">"),
+    ("more than", ">"), ("above", ">"), ("exceeding", ">"), ("exceeds", ">"),
     ("exceed", ">"), ("greater than", ">"), ("larger than", ">"), ("higher than", ">"),
     ("beyond", ">"), (">", ">"), ("≥", ">="), ("≤", "<="), ("<", "<"),
     ("less than", "<"), ("under", "<"), ("below", "<"), ("fewer than", "<"), ("lower than", "<"),
     ("smaller than", "<"), ("within", "<="),
-    ("about", "~"), ("around", "~"), ("approximately", "~"), ("roughly", "~"), ("nearly", "~"),
+    ("over", "~"), ("about", "~"), ("around", "~"), ("approximately", "~"), ("roughly", "~"), ("nearly", "~"),
     ("almost", "~"), ("close to", "~"), ("some", "~"), ("~", "~"), ("≈", "~"), ("circa", "~"),
 )  # fmt: skip
 _AFTER = {"or more": ">=", "and more": ">=", "and above": ">=", "or less": "<=", "or fewer": "<="}
 NEAR = 4  # tokens behind a number in which what it counts is looked for
-_HEDGED = 0.05  # relative room that "about" gives
+_HEDGED = 0.03  # relative room that "about" gives
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,17 +295,27 @@ def _ranges(text: Text, found: list[Quantity]) -> list[Quantity]:
     for place in range(len(found) - 1):
         low, high = found[place], found[place + 1]
         between = [t.lower for t in text.tokens[low.end : high.index]]
+        if between in (["and"], ["or"]) and _lower(text.tokens, low.index - 1) != "between":
+            found[place] = _with_unit_of(low, high, text)
+            continue
         joined = between in (["-"], ["–"], ["to"], ["and"]) or (
             not between and text.tokens[high.index].text.startswith("-")
         )
         if not joined or (between == ["and"] and _lower(text.tokens, low.index - 1) != "between"):
             continue
-        if low.dimension == "count" != high.dimension:
-            scale = high.value / _plain_value(text, high) if _plain_value(text, high) else 1.0
-            low = replace(low, value=low.value * scale, dimension=high.dimension)
+        low = _with_unit_of(low, high, text)
         found[place] = replace(low, top=high.value, counted=low.counted or high.counted)
         found[place + 1] = replace(high, bottom=low.value)
     return found
+
+
+def _with_unit_of(low: Quantity, high: Quantity, text: Text) -> Quantity:
+    """Give the first of "5 and 3 times" the unit of the second."""
+    if low.dimension != "count" or high.dimension in ("count", "ordinal"):
+        return low
+    written = _plain_value(text, high)
+    scale = abs(high.value) / written if written else 1.0
+    return replace(low, value=low.value * scale, dimension=high.dimension)
 
 
 def _plain_value(text: Text, one: Quantity) -> float:

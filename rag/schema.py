@@ -176,7 +176,8 @@ class Answer:
     that a language model wrote and that stand for no source; ``raw`` keeps its reply unchanged.
     ``error`` says why an answer is incomplete; it is None for a whole one. ``searched`` is the text
     that was searched, which differs from ``question`` for a follow-up. ``confidence`` estimates,
-    0 to 1, that the papers hold an answer; None where nothing was searched.
+    0 to 1, that the papers hold an answer; None where nothing was searched. ``tells`` quotes what
+    the right paper does say where the answer abstains about a detail; it answers nothing.
     """
 
     question: str
@@ -193,6 +194,7 @@ class Answer:
     error: str | None = None
     notes: tuple[str, ...] = ()
     confidence: float | None = None
+    tells: tuple[Citation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

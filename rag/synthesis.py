@@ -17,6 +17,7 @@ from llama_index.core.llms import LLM, MockLLM
 from llama_index.core.response_synthesizers.base import BaseSynthesizer
 
 from .citations import ReasoningFilter, parse, render
+from .composing import statement_text
 from .errors import ProviderError
 from .live import HeldPhrase, LiveMarkers
 from .llms.streaming import neutralise, stream_text
@@ -106,7 +107,8 @@ class QuoteSynthesizer(Synthesizer):
     def write(self, question: str, evidence: Sequence[Evidence]) -> Iterator[str | Draft]:
         """Yield one quoted sentence after the other, then the draft."""
         statements = tuple(
-            Statement(one.text, (n,), "verbatim") for n, one in enumerate(evidence, start=1)
+            Statement(statement_text(one), (n,), "verbatim")
+            for n, one in enumerate(evidence, start=1)
         )
         for n, statement in enumerate(statements):
             yield ("\n" if n else "") + render([statement])

@@ -13,3 +13,8 @@ class Finding:
 
     reason: str
     wrong: bool = True
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """Return the words of a table that is written as one text."""
+    return tuple(text.split())

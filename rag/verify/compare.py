@@ -10,8 +10,10 @@ from . import Finding
 from .direction import compare_directions
 from .names import compare_names
 from .negation import compare_negation
+from .places import compare_places
 from .reading import Text, read
 from .roles import compare_roles
+from .terms import compare_terms
 
 Verdict = Literal["supported", "weak", "unsupported"]
 Similarity = Callable[[str, str], float]
@@ -72,7 +74,7 @@ def compare(
     around = [read(_whole(paper)) for paper in papers]
     asked = read(question) if question else None
     close = _closeness(said, known, statement, sources, similarity)
-    verdict, reason = _by_findings(_findings(said, known, around, asked))
+    verdict, reason = _by_findings(_findings(said, known, around, asked, similarity))
     for other, why in (
         _by_closeness(said, known, close),
         _by_entailment(statement, sources, entailment),
@@ -86,7 +88,13 @@ def _whole(paper: Paper) -> str:
     return f"{paper.title}. {paper.abstract}"
 
 
-def _findings(said: Text, known: Text, around: Sequence[Text], asked: Text | None) -> list[Finding]:
+def _findings(
+    said: Text,
+    known: Text,
+    around: Sequence[Text],
+    asked: Text | None,
+    similarity: Similarity | None,
+) -> list[Finding]:
     elsewhere = [*around, *([asked] if asked else [])]
     found = [
         *compare_quantities(said, known, elsewhere),
@@ -99,6 +107,8 @@ def _findings(said: Text, known: Text, around: Sequence[Text], asked: Text | Non
         *compare_roles(said, known),
         *compare_directions(said, known),
         *compare_negation(said, known),
+        *compare_places(said, known),
+        *compare_terms(said, known, elsewhere, similarity),
     ]
 
 

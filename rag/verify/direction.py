@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from . import Finding
+from . import Finding, listed
 from .lexicon import COMPARING, COSTS, opposites, stems_of
 from .negation import denials
 from .reading import Text, Token
@@ -12,8 +12,9 @@ from .stems import akin, stem
 _REACH = 4  # words on either side that a direction is said of
 _SIDE = 8  # words on either side of a comparison
 _NEXT_TO = 2
+_HEAD_COUNTS = 3
 _OF_COSTS = ("amount", "quality", "change")
-_ENDS_SIDE = frozenset("in on with by for at under using , ; ) while".split())
+_ENDS_SIDE = frozenset(listed("in on with by for at under using , ; ) while"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Direction:
     side: int  # +1 or -1, turned round by a denial
     near: frozenset[str]
     next_to: frozenset[str]
+    head: str | None  # the word right behind it
     before: frozenset[str]
     after: frozenset[str]
     compares: bool
@@ -55,6 +57,7 @@ def _directions(text: Text) -> Iterator[Direction]:
                 turned,
                 _near(tokens, index, _REACH),
                 _near(tokens, index, _NEXT_TO),
+                following.stem if following and following.content else None,
                 *((after, before) if passive else (before, after)),
                 compares=token.lower in COMPARING,
             )
@@ -66,8 +69,8 @@ def _means_it(
     """Leave out words that point nowhere: "lower bound", "more", "loss function", "few-shot"."""
     after = following.stem if following else ""
     before = tokens[index - 1].lower if index else ""
-    if group == "bound":
-        return after == "bound"
+    if group in ("bound", "shots"):
+        return (after if after != "-" else _stem(tokens, index + 2)) == group.removesuffix("s")
     if token.lower in ("lower", "upper", "above", "below") and (
         after == "bound" or group == "height"
     ):
@@ -85,6 +88,10 @@ def _means_it(
     if token.lower in ("most", "least"):
         return before != "at" and following is not None and following.kind == "word"
     return not (token.lower == "first" and group == "order" and after not in ("layer", "step"))
+
+
+def _stem(tokens: tuple[Token, ...], index: int) -> str:
+    return tokens[index].stem if index < len(tokens) else ""
 
 
 def _near(tokens: tuple[Token, ...], index: int, reach: int) -> frozenset[str]:
@@ -152,7 +159,7 @@ def _rival(
     """Return the source's word that says the opposite of the same thing; None if there is none."""
     if not known:
         return None
-    scored = [(_common(one.near, other.near), other) for other in known]
+    scored = [(_nearness(one, other), other) for other in known]
     best = max(score for score, _ in scored)
     nearest = [other for score, other in scored if score == best]
     if any(_agree(one, other) for other in nearest):
@@ -166,6 +173,12 @@ def _rival(
         if _is_about_costs(one, rival) or not _common(one.next_to, rival.next_to):
             return None
     return rival
+
+
+def _nearness(one: Direction, other: Direction) -> int:
+    """Return how much two words are said of the same; the word right behind counts most."""
+    heads = one.head is not None and other.head is not None and akin(one.head, other.head)
+    return _common(one.near, other.near) + _HEAD_COUNTS * heads
 
 
 def _agree(one: Direction, other: Direction) -> bool:

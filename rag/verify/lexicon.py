@@ -144,6 +144,12 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
     "variety": ("homogeneous", "heterogeneous"),
     "causing": ("cause+", "prevent+"),
     "allowing": ("allow+ enable+ permit permits", "prevent+ forbid forbids prohibit+"),
+    "shots": ("zero", "few"),
+    "adding": ("add+ insert+", "remove+ delete+ subtract+"),
+    "grade": (
+        "excellent exceptional exceptionally great well good impressive remarkable promising",
+        "poor poorly bad badly mediocre disappointing",
+    ),
     "similarity": ("similar similarly same alike", "different differ differs dissimilar"),
 }
 # These are said of one thing against another: who stands before and after them matters.

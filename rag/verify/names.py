@@ -3,15 +3,17 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from . import Finding
+from . import Finding, listed
 from .lexicon import MEASURES
 from .reading import Text, Token
 from .stems import stem
 
 # Short forms that any paper may use without having written them.
 _COMMON = frozenset(
-    "ai ml nlp sota llm llms cv dl gpu gpus cpu cpus api apis rl id ids us uk eu usa pdf url i ii "
-    "iii iv o q a vs 2d 3d 1d".split()
+    listed(
+        "ai ml nlp sota llm llms cv dl gpu gpus cpu cpus api apis rl id ids us uk eu usa "
+        "pdf url i ii iii iv o q a vs 2d 3d 1d"
+    )
 )
 _SHAPE = re.compile(r"[\W_]+")
 
@@ -48,7 +50,7 @@ def compare_names(
     findings = []
     for token in names_in(statement):
         name = _key(token.text)
-        if any(_holds(name, pool) for pool in pools) or _stands_for(token, known):
+        if any(_holds(name, pool) for pool in pools) or is_spelt_out(token, known):
             continue
         if not _is_plain_word(token, known) and not _has_parts(token, pools):
             findings.append(Finding(f"“{token.text}” does not occur in the source"))
@@ -88,8 +90,8 @@ def _is_plain_word(token: Token, known: Sequence[Text]) -> bool:
     return any(text.has(token.stem) for text in known)
 
 
-def _stands_for(token: Token, known: Sequence[Text]) -> bool:
-    """Say whether an acronym is spelt out somewhere: "SSM" for "state space models"."""
+def is_spelt_out(token: Token, known: Sequence[Text]) -> bool:
+    """Say whether an acronym is spelt out in one of some texts: "SSM", "state space models"."""
     letters = token.text.removesuffix("s").lower()
     if not (letters.isalpha() and token.text[:2].isupper() and 2 <= len(letters) <= 7):
         return False

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from . import Finding
+from . import Finding, listed
 from .lexicon import DENIES_NEXT, EMPTY, SOFT, STRONG, opposites, stems_of
 from .reading import Text, Token
 from .stems import akin, stem
 
 _PREFIXES = ("un", "in", "im", "ir", "il", "non", "dis", "de", "sub", "a", "mis")
-_NOT_ONLY = frozenset("only just merely simply solely necessarily".split())
+_NOT_ONLY = frozenset(listed("only just merely simply solely necessarily"))
 _HEADS = 2  # words behind a denial that carry it
 _REACH = 4  # words behind a denial that it may turn round
 
@@ -21,6 +21,7 @@ class Denial:
     word: str
     strong: bool
     scope: tuple[str, ...]
+    behind: frozenset[str]  # the stems of the few words before it
     sentence: int
 
     @property
@@ -45,7 +46,9 @@ def _denials(text: Text) -> Iterator[Denial]:
             continue
         reach = 1 if token.lower == "non" else _REACH
         scope = tuple(_scope(tokens[index + 1 :], token.clause))[:reach]
-        yield Denial(token.lower, token.lower in STRONG, scope, token.sentence)
+        left = [t.stem for t in tokens[:index] if t.clause == token.clause and t.content]
+        behind = frozenset(left[-_HEADS:])
+        yield Denial(token.lower, token.lower in STRONG, scope, behind, token.sentence)
 
 
 def _is_harmless(
@@ -115,12 +118,17 @@ def compare_negation(statement: Text, source: Text) -> list[Finding]:
         At most one wrong finding.
     """
     said, known = _signs(statement), _signs(source)
-    for one in denials(statement):
+    mine, theirs = denials(statement), denials(source)
+    for one in mine:
+        if _is_answered(one, theirs):
+            continue
         if _contradicted(one, said, known) and (one.strong or not _denies_anything(source)):
             return [
                 Finding(f"denies (“{one.word} {_spoken(statement, one)}”) what the source says")
             ]
-    for one in denials(source):
+    for one in theirs:
+        if _is_answered(one, mine):
+            continue
         if _contradicted(one, known, said) and (one.strong or not _denies_anything(statement)):
             return [Finding(f"the source denies it (“{one.word} {_spoken(source, one)}”)")]
     turned = _turned_word(statement, source)
@@ -130,6 +138,17 @@ def compare_negation(statement: Text, source: Text) -> list[Finding]:
     if alone and not _denies_anything(source):
         return [Finding(f"denies something (“{alone.word} {_spoken(statement, alone)}”), the source does not")]  # fmt: skip
     return []
+
+
+def _is_answered(denial: Denial, others: list[Denial]) -> bool:
+    """Say whether the other text denies it with the word behind: "X is not considered"."""
+    return any(
+        akin(head, one)
+        for head in denial.heads
+        for other in others
+        if other.strong and denial.strong
+        for one in other.behind - set(other.scope)
+    )
 
 
 def _contradicted(denial: Denial, here: dict[str, set[int]], there: dict[str, set[int]]) -> bool:
@@ -207,9 +226,11 @@ def _denies_anything(source: Text) -> bool:
 def _known_negative() -> frozenset[str]:
     return stems_of(
         frozenset(
-            "independent insufficient inaccurate inconsistent incomplete inefficient infeasible "
-            "intractable inadequate impossible impractical irrelevant irrespective invariant "
-            "disagree disconnect disallow dissimilar disregard inability invalid".split()
+            listed(
+                "independent insufficient inaccurate inconsistent incomplete inefficient "
+                "infeasible intractable inadequate impossible impractical irrelevant irrespective "
+                "invariant disagree disconnect disallow dissimilar disregard inability invalid"
+            )
         )
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from . import listed
 from .lexicon import CLAUSE_WORDS, EMPTY
 from .stems import akin, stem
 
@@ -22,8 +23,11 @@ _MACROS = {
 _MACRO = re.compile(r"\\(?:%|[A-Za-z]{1,20})")
 _FRACTION = re.compile(r"\\[dt]?frac\{([^{}]{1,80})\}\{([^{}]{1,80})\}")
 _LAYOUT = frozenset(
-    r"\left \right \mathcal \mathbb \mathbf \mathrm \mathit \text \textbf \textit \emph \tilde "
-    r"\widetilde \hat \bar \widehat \big \Big \bigl \bigr \, \; \! \operatorname \texttt".split()
+    listed(
+        r"\left \right \mathcal \mathbb \mathbf \mathrm \mathit \text \textbf \textit "
+        r"\emph \tilde \widetilde \hat \bar \widehat \big \Big \bigl \bigr \, \; \! "
+        r"\operatorname \texttt"
+    )
 )
 _POWERS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _POWER = re.compile(r"([⁰¹²³⁴⁵⁶⁷⁸⁹]+)")

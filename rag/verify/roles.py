@@ -26,6 +26,7 @@ def compare_roles(statement: Text, source: Text) -> list[Finding]:
     pairs = [
         (said, matches[0])
         for said in quantities(statement)
+        if said.value
         if len(matches := [one for one in known if same_value(said, one) and fits_unit(said, one)])
         == 1
     ]

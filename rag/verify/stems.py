@@ -2,15 +2,17 @@
 
 from functools import lru_cache
 
+from . import listed
+
 # Tried longest first; what is left must keep at least four letters.
 _SUFFIXES = sorted(
-    (
-        "izations isations ization isation ational iveness fulness ousness ability ibility ations "
-        "ation ators ator izing ising izers izer isers iser ized ised izes ises ize ise ments ment "
-        "nesses ness ities ity ances ance ences ence ingly edly ings ing ions ion ives ive ically "
-        "ical ics ic ally al ables able ibles ible ants ant ents ent ers er ors or ies ied est ed "
-        "ly ous ful e y"
-    ).split(),
+    listed(
+        "izations isations ization isation ational iveness fulness ousness ability "
+        "ibility ations ation ators ator izing ising izers izer isers iser ized ised izes "
+        "ises ize ise ments ment nesses ness ities ity ances ance ences ence ingly edly "
+        "ings ing ions ion ives ive ically ical ics ic ally al ables able ibles ible ants "
+        "ant ents ent ers er ors or ies ied est ed ly ous ful e y"
+    ),
     key=len,
     reverse=True,
 )

@@ -1,0 +1,67 @@
+"""Two words that changed places: "A for B and C for D" said as "C for B and A for D". Pure."""
+
+from collections import Counter
+
+from . import Finding
+from .direction import directions
+from .reading import Text, Token
+
+FEWEST = 5  # words that both texts hold once, in all
+_APART = 2  # neighbours in a list may be named in any order
+
+
+def compare_places(statement: Text, source: Text) -> list[Finding]:
+    """Look for two words whose exchange would put a statement's words into its source's order.
+
+    Args:
+        statement: What was said.
+        source: The sentences it rests on.
+
+    Returns:
+        At most one wrong finding. Texts that share few words, or whose words stand in quite
+        another order, give none; nor do a passive, or the opposite word with the sides exchanged.
+    """
+    if ("by" in statement.lowers) != ("by" in source.lowers):
+        return []
+    mine = _once(statement)
+    places = {key: place for place, key in enumerate(_once(source))}
+    shared = [(token, places[key]) for key, token in mine.items() if key in places]
+    if len(shared) < FEWEST or _turned_round(statement, source):
+        return []
+    order = [place for _, place in shared]
+    exchanged = _exchanged(order)
+    if exchanged is None or _is_compound(source, *(order[n] for n in exchanged)):
+        return []
+    first, second = (shared[n][0].text for n in exchanged)
+    return [Finding(f"“{first}” and “{second}” have changed places in it")]
+
+
+def _once(text: Text) -> dict[str, Token]:
+    """Return the words and numbers that a text holds once, in order."""
+    found = [t for t in text.tokens if t.content or t.kind == "number"]
+    counts = Counter(token.stem for token in found)
+    return {token.stem: token for token in found if counts[token.stem] == 1}
+
+
+def _is_compound(source: Text, one: int, other: int) -> bool:
+    """Say whether only names lie between two words: "data corruption robustness"."""
+    tokens = list(_once(source).values())
+    first, last = sorted((tokens[one].start, tokens[other].start))
+    return all(t.content or t.text == "-" for t in source.tokens if first <= t.start <= last)
+
+
+def _exchanged(order: list[int]) -> tuple[int, int] | None:
+    """Return the two positions whose exchange sorts a list; None if it is sorted or needs more."""
+    wrong = [
+        n for n, (here, there) in enumerate(zip(order, sorted(order), strict=True)) if here != there
+    ]
+    if len(wrong) != 2 or wrong[1] - wrong[0] < _APART:
+        return None
+    return wrong[0], wrong[1]
+
+
+def _turned_round(statement: Text, source: Text) -> bool:
+    """Say whether one of the two compares with the opposite word of the other's."""
+    mine = {(one.group, one.side) for one in directions(statement) if one.compares}
+    theirs = {(one.group, -one.side) for one in directions(source) if one.compares}
+    return bool((mine & theirs) - {(group, -side) for group, side in theirs})
