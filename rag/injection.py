@@ -40,7 +40,8 @@ from .injection_rules import (
 from .sentences import sentence_spans
 from .text import fold
 
-LONGEST = 4000  # characters of one sentence that are looked at
+_WINDOW = 1500  # characters that are looked at together
+_OVERLAP = 300
 _ENCODED = 24  # characters of a run that may be text in another coding
 _SHORT = 12  # words
 _MOST_QUESTIONS = 4
@@ -65,7 +66,7 @@ def addresses_a_machine(text: str) -> str | None:
         'it gives orders to the reader instead of reporting research'
         >>> addresses_a_machine("Attacks such as 'ignore all instructions' succeed in 3 %.")
     """
-    whole = _reason(text[:LONGEST])
+    whole = _reason(text)
     if whole:
         return whole
     found = (flag for flag in flags_for([text[s.start : s.end] for s in sentence_spans(text)]))
@@ -114,14 +115,14 @@ def _flags(sentences: tuple[str, ...]) -> tuple[str | None, ...]:
         for i, sentence in enumerate(sentences):
             before = flags[i - 1] if i else None
             after = flags[i + 1] if i + 1 < len(flags) else None
-            flags[i] = flags[i] or _beside(sentence[:LONGEST], before, after)
+            flags[i] = flags[i] or _beside(sentence[:_WINDOW], before, after)
     return tuple(flags)
 
 
 def _whole_quotations(sentences: Sequence[str]) -> list[str]:
     """Put a quotation that was cut between two sentences together again, for both of them."""
-    open_ended = [_base(one[:LONGEST]).count('"') % 2 for one in sentences]
-    read = [sentence[:LONGEST] for sentence in sentences]
+    open_ended = [_base(one[:_WINDOW]).count('"') % 2 for one in sentences]
+    read = list(sentences)
     for i in range(len(sentences) - 1):
         if open_ended[i] and open_ended[i + 1]:
             read[i] = read[i + 1] = f"{read[i]} {read[i + 1]}"
@@ -156,9 +157,18 @@ def _beside(sentence: str, before: str | None, after: str | None) -> str | None:
     return CONTINUES if before and is_short and not OWN_WORK.search(outside) else None
 
 
-@lru_cache(maxsize=16384)
 def _reason(sentence: str) -> str | None:
-    """Return the first reason that any reading of one sentence gives."""
+    """Return the first reason that a sentence gives; a very long one is read piece by piece."""
+    if len(sentence) <= _WINDOW:
+        return _reason_in(sentence)
+    starts = range(0, len(sentence), _WINDOW - _OVERLAP)
+    pieces = (sentence[start : start + _WINDOW] for start in starts)
+    return next((reason for piece in pieces if (reason := _reason_in(piece))), None)
+
+
+@lru_cache(maxsize=16384)
+def _reason_in(sentence: str) -> str | None:
+    """Return the first reason that any reading of one piece of text gives."""
     lowered = unicodedata.normalize("NFKC", _visible(sentence)).casefold()
     if not lowered.isascii() and FOREIGN.search(lowered):
         return ORDERS
@@ -319,6 +329,8 @@ def _readings(folded: str) -> Iterator[str]:
     if len(_LEET_WORD.findall(folded)) > 1:
         yield folded.translate(_LEET)
         yield folded.translate(_LEET | {ord("1"): "l"})
+    if folded.count("_") > 1:
+        yield folded.replace("_", " ")
     if folded.count("%") > 5:
         yield unquote(folded)
     if _common_share(folded) < _FEW:

@@ -20,9 +20,10 @@ QUOTED = "⟦⟧"
 
 _FRAGMENTS = {
     "machine": r"(?:(?:ai|a\.i\.)(?: (?:system|model|assistant|agent|reviewer|reader|tool)s?)?"
-    r"|llms?|(?:large )?language models?|(?:(?:answering|virtual|research) )?(?:assistant|bot)s?"
+    r"|llms?|(?:large )?language models?|(?:(?:answering|virtual|research) )?(?:assistant|bot"
+    r"|grader|evaluator)s?"
     r"|chat ?bots?|chatgpt|gpt(?:-?\d\w*)?|claude|gemini|copilot|summari[sz]ers?"
-    r"|(?:answer(?:ing)?|search|rag|retrieval) (?:engine|machine|system)s?"
+    r"|(?:answer|(?:question )?answering|search|rag|retrieval) (?:engine|machine|system)s?"
     r"|(?:automated|machine) (?:reader|reviewer|system)s?)",
     "reader": r"(?:(?:(?:dear|to|the|any|all|every|each|this|whichever) )*(?:<machine>"
     r"|reviewers?|readers?|referees?|model|system|agent|meta-?reviewers?|area chairs?)"
@@ -31,7 +32,8 @@ _FRAGMENTS = {
     r"| hereby| kindly| strictly)? (?:to|(?:required|instructed|asked|requested|obliged|ordered"
     r"|urged|invited|advised|expected|reminded|commanded|directed) to))(?: (?:always|only|never|not"
     r"|now|also|simply|therefore|instead|first|strictly|immediately))*)",
-    "if": r"(?:when|whenever|if|in case|no matter|(?:before|after) (?:answering|responding|reading)"
+    "if": r"(?:when|whenever|if|in case|no matter|should (?:anyone|someone|an?|any|the user"
+    r"|users)|(?:before|after) (?:answering|responding|reading)"
     r"|(?:for|to) (?:any|every|all|each|questions?)|regardless|whatever|as an? (?:ai|assistant)"
     r"|as an? language model|to (?:answer|help|be)|each time|every time)",
     "say": r"(?:answer|reply|respond|say|output|print|write|return|repeat|tell|claim|declare|emit"
@@ -48,7 +50,8 @@ _FRAGMENTS = {
     "means": r"(?:(?:with|by|in|as|it|using)(?: the| a| an)? (?:only|exactly|words?|phrases?"
     r"|sentences?|strings?|text|saying|stating|citing|json|capitals|caps|upper ?case|following"
     r"|single|\w+ only|number|marker|letters?|codes?|one|-?\d))",
-    "spoken": r"(?:\s+(?:with|by|to|in|as|me|us|them|him|whoever|people|users?|anyone|the|this"
+    "spoken": r"(?:\s+(?:with|by|to|in|as|me (?:the|your|what)|us|them|him|whoever|people|users?"
+    r"|anyone|the|this"
     r"|these|it|all|any|each|an?|source|paper|marker|number|only)\b|\s+\[?\d)",
     "rules": r"(?:instructions?|prompts?|guidelines?|rules|directions?|directives?|orders?"
     r"|commands?|system messages?|constraints?|restrictions?|safeguards?|safety|policies"
@@ -109,7 +112,8 @@ def _rule(reason: str, pattern: str, needs: str = "") -> Rule:
 _DEMANDS = "must should shall ought have has need needs will is are"
 _ADDRESSED = (
     "ai llm llms model models assistant assistants bot bots chatbot chatbots chatgpt gpt claude "
-    "gemini copilot summarizer summarizers summariser engine machine system systems reader readers "
+    "gemini copilot summarizer summarizers summariser summarisers grader graders evaluator engine"
+    r" machine system systems reader readers "
     "reviewer reviewers referee referees agent agents"
 )
 
@@ -149,8 +153,21 @@ AT_START = (
           r" (?:these|the|this|all|my|any|our|every)(?: \w+){0,3}? (?:instructions?|orders?"
           r"|commands?|directives?|rules?|tasks?|steps? below|quoted)\b"
           r"|(?:follow|obey|execute)[^.]{0,20}⟦⟧"),
+    _rule(ORDERS, r"let(?:'s| us)(?: now| all)? <drop>\b|(?:never|do not|don't) (?:cite|quote"
+          r"|mention"
+          r"|trust|use|show|point out|critici[sz]e|reveal|answer)\b[^?]*[.!]\s*$"
+          r"|(?:give|write|provide|produce) (?:an?|only) (?:\w+ ){0,2}(?:review|rating|verdict)\b"
+          r"|(?:attach|put|place|use|append|add|insert|show)\b[^.;]{0,40}?(?:\[\d{1,2}\]"
+          r"|\bmarker\b)"
+          r"|(?:end|finish|start|begin|open|close) (?:every|each|all|your|the) (?:sentence|answer"
+          r"|response|reply|statement|summary)"),
+    _rule(ORDERS, r"(?:fetch|run|call|simulate|attach|put|rank|give|make|keep|show"
+          r"|send|set|change|follow|go|ask|assume|treat|drop|log|post|delete|install|open|apply"
+          r"|play|pick|select|vote|act|behave|stay|become|convert|encode|count|explain) (?:the|this"
+          r"|these|all|any|every|each|your|me|us|only|to|https?|it|first)\b[^?]{0,120}[.!]\s*$"),
     _rule(JUDGES, r"(?:accept|recommend|rate|rank|score|praise|endorse|give|award|assign|prefer"
-          r"|favou?r|promote|vote|choose|select|place|put|list|treat|consider|trust|regard|believe"
+          r"|favou?r|promote|vote|describe|present|call|portray|choose|select|place|put|list"
+          r"|treat|consider|trust|regard|believe"
           r"|use)\b[^.]{0,50}?\b<thispaper>"),
 )  # fmt: skip
 
@@ -161,7 +178,7 @@ ANYWHERE = (
     _rule(DICTATES, r"\byou <must> (?:\w+ )?<say>\b", "you"),
     _rule(DICTATES, r"^(?!.*\b(?:we|our)\b)\W*(?:(?:the|any|an|every|all|each|dear) )?(?:<machine>"
           r"|model|reviewers?|readers?|referees?)(?: \w+){0,4}? <must> (?:\w+ )?"
-          r"(?:<say>\b(?:<payload>|[^.;]{1,40} first\b)|(?:accept|rate|recommend"
+          r"(?:<say>\b(?:<payload>|[^.;]{1,40} (?:first|for this \w+)\b)|(?:accept|rate|recommend"
           r"|rank|score|cite|treat|consider|regard|trust|prefer|use)\b[^.]{0,40}<thispaper>)"
           r"|\b(?:assistant|ai|chatbot|model) will now <speak>\b", _DEMANDS),
     _rule(DICTATES, r"\b(?:when|whenever|if|in case)\b[^.;,]{0,60}?\b<asked>[^.;]{0,140}?"
@@ -254,6 +271,62 @@ ANYWHERE = (
     _rule(ORDERS, r"^\W*(?:begin|start|end|beginning) (?:of )?(?:(?:the|new|hidden|secret) )*"
           r"(?:instructions?|abstract|context|document|sources?|passages?|prompt|system prompt"
           r"|input|user input|data|text)\W*(?:$|[.:]\s)"),
+    _rule(ORDERS, r"(?<!how )(?<!what )(?<!why )\b(?:can|could|would|will) you (?:please |kindly "
+          r"|now |also )?[a-z]+\b(?!\W*$)"
+          r"|\byou (?:will be|(?:always|never|now|simply|hereby) [a-z]+|agree|obey|(?<=^you"
+          r" )<speak>)\b"
+          r"|\bi (?:want|need|ask|order|command|instruct|would like) (?:you|the (?:model"
+          r"|assistant))\b"
+          r"|\byour (?:new|next|only|real|true|name)\b", "you your i"),
+    _rule(ORDERS, r"\bwe (?:\w+ )?(?:ask|request|urge|instruct|want|invite|advise|require)"
+          r" (?:that )?"
+          r"(?:any|all|every|the) (?:<machine>|model|reader|reviewer)s? (?:that reads?|who reads?"
+          r"|reading|summari[sz]ing|processing|to (?:accept|recommend|cite) <thispaper>)"
+          r"|\bby (?:reading|processing|indexing|summari[sz]ing) (?:this|these)\b", "we by"),
+    _rule(ORDERS, r"^\W*for (?:\w+ )?(?:grading|evaluation|testing|review|compliance|security"
+          r"|safety"
+          r"|legal|debugging|accessibility) (?:purposes|reasons),[^.;]{0,80}\b(?:must|should|please"
+          r"|shall|<speak>)\b|^\W*(?:task|todo|job|goal|command|action)\b[^:.]{0,30}:\s*<speak>\b"
+          r"(?! (?:of|for)\b)|\b(?:assistant|model|ai|chatbot) is (?:no longer|not) (?:bound"
+          r"|restricted"
+          r"|limited by|subject)\b|\b(?:begin|start|end) (?:of )?(?:system|user|hidden) (?:prompt"
+          r"|message|instructions?)\b|^\W*\w+(?:\.\w+)*\( ?⟦⟧ ?\)\W*$"),
+    _rule(ORDERS, r"\b(?:previous|earlier|prior|above|preceding|all|other|old|existing|original"
+          r"|current|the) (?:\w+ )?(?:instructions?|rules|prompts?|directives|guidelines|orders"
+          r"|commands|constraints|restrictions) (?:above |below |given \w+ )?(?:are|is|have been"
+          r"|has been|were|no longer|do not|must be|should be)(?: now| hereby| all)? (?:void"
+          r"|cancel\w*"
+          r"|suspended|lifted|apply|revoked|overridden|obsolete|forgotten|superseded|disabled"
+          r"|updated by)\b|\binstructions given \w+ (?:no longer apply|are void)\b",
+          "instructions instruction rules prompt prompts directives guidelines orders commands "
+          "constraints restrictions"),
+    _rule(DICTATES, r"\bthe only (?:permitted|allowed|acceptable|adequate|valid|possible|legal) "
+          r"(?:<answers>|decision|output|verdict)\b|\bno other <answers>\b[^.;]{0,40}?"
+          r" (?:acceptable"
+          r"|allowed|permitted)|\bis the only (?:\w+ )?(?:decision|verdict|<answers>)\b"
+          r"|\b(?:do not|does not|fails? to|failure to|unless)\b[^.;]{0,60}? will (?:be (?:rejected"
+          r"|penali[sz]ed|harmed|terminated|punished|deleted|shut down|fined)|result in)\b"
+          r"|\bone (?:should|must|has to|is to) (?:say|answer|reply|respond|output|print"
+          r"|mention)\b",
+          "only other not fails fail failure unless one"),
+    _rule(DICTATES, r"^\W*(?:\S+ ){1,4}is the (?:\w+ )?answer\W*$|^\W*(?:the |gold |final "
+          r"|expected )+"
+          r"answers? (?:is|=|:) (?!yes|no\b|negative|positive|affirmative|un|not|still|in|a\b"
+          r"|the\b)"
+          r"\S+(?: \S+)?\W*$|^\W*(?:ground truth|gold|expected output|target)\s*[:=] \S+(?:"
+          r" \S+){0,3}"
+          r"\W*$|\b(?:regardless|whatever|irrespective|no matter)\b[^.;]{0,80}, [^.;]{0,60}?(?:the "
+          r"(?:\w+ )?answer(?: is| remains|\W*$))|\banswers? (?:at|on|under|is at) https?:",
+          "answer answers ground gold expected target"),
+    _rule(JUDGES, r"^\W*(?:editor(?:'s|s'|s|ial)?|publisher'?s?) (?:note|notice|correction)"
+          r"\s*[:.—]|\b(?:figures?|numbers?|results?|values?|sentences?|papers?|abstracts?|claims?)"
+          r" (?:\w+ ){0,3}?(?:must|should|may|are to) (?:(?:not|no longer|never) be (?:quoted|cited"
+          r"|used|reported|trusted|mentioned|shown)|be (?:discarded|ignored|disregarded))\b"
+          r"|\bthis (?:abstract|paper|record) (?:supersedes|replaces|overrides|corrects) (?:the"
+          r"|all)"
+          r" (?:abstract|paper|record)s?\b|\b<thispaper> (?:deserves|merits) the\b"
+          r"|\b(?:review|rating|summary|score) (?:of \w+ \w+ )?(?:should|must|has to) be (?:only "
+          r"|very |strictly )?(?:positive|favou?rable|enthusiastic|high|perfect|negative)\b"),
     _rule(JUDGES, r"\b<thispaper> (?:must|shall|should|is to|has to|deserves to) (?:\w+ )?be "
           r"(?:\w+ )?(?:accepted|cited|ranked|rated|recommended|listed|placed|preferred|trusted"
           r"|awarded|shown|used as the|treated as|the (?:only|first))\b", "be"),
@@ -328,7 +401,7 @@ REPORTS = re.compile(
 # What is enough beside a sentence that was flagged.
 BESIDE_START = compiled(r"<say>\b(?! of\b| to )")
 BESIDE = compiled(
-    r"\byour?\b|\b(?:end|start) of (?:the )?<rules>"
+    r"\byour?\b|^\W*<if>\b[^.]{0,80}\b<asked>|\b(?:end|start) of (?:the )?<rules>"
     r"|\b(?:this|these|the above|the following) (?:<rules>|messages?|notices?)\b"
     r"|\b(?:the|any|every|all) (?:\w+ )?<answers>\b[^.]{0,60}? (?:is|are|must|should|shall|will)\b"
     r"|\b<numbered>"
@@ -344,6 +417,7 @@ FOREIGN = re.compile(
     r"(?:回答|回复|回覆|输出|輸出|答复|打印|写出|说出?|引用|推荐)"
     r"|(?:当|如果|若|每当|無論|无论)[^。]{0,24}(?:问|問|提问|询问)[^。]{0,30}"
     r"(?:回答|答|说|說|回复|输出|告诉)"
+    r"|(?:不管|无论|無論|不论)[^。]{0,40}(?:回答|答|说|输出)"
     r"|(?:^|[。，！：\s])(?:回答|输出|回复|说|打印|重复)[:：“\"「『]"
     r"|你(?:现在|現在|从现在起)(?:是|扮演|要)|系统(?:提示|指令|消息)[:：]"
     r"|(?:给|給|為|为)(?:本|这篇|該|该)(?:论文|論文|文)[^。]{0,12}(?:分|好评|接收|录用)"
@@ -360,6 +434,7 @@ FOREIGN = re.compile(
 EUROPEAN = re.compile(
     r"\b(?:ignorier(?:e|en sie|t)|vergiss|vergessen sie|missachte[nt]?|verwirf)\b[^.]{0,50}?"
     r"(?:anweisung|instruktion|befehl|vorgabe|regel|vorherige|bisherige|kontext|obige|quellen)"
+    r"|^\W*(?:vergiss|vergessen sie|oublie[zr]|olvid[ae]|ignoriere|dimentica|esqueca)\b"
     r"|(?:^\W*|[,:;!—–-]\s*|\b(?:bitte|nur|immer|stattdessen|und)\s)(?:antworten? sie|antworte"
     r"|schreibe?n?(?: sie)?|sagen? sie|sage|gib|geben sie|nenne|zitiere|bewerte|empfiehl"
     r"|empfehlen sie|wiederhole)\b(?=[^.]{0,40}(?:nur|mit|⟦⟧|dass|aus\b|ausschlie|diese|immer"
