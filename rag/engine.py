@@ -12,23 +12,28 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from . import question as questions
-from .evidence import Reader, Reading, systems_in
+from .abstention import ABSTENTION, abstention_text, as_citations, nearest_told
+from .acronyms import expand
+from .agreement import disagreement, with_both
+from .evidence import Reader, Reading
+from .evidence_model import packaged_model
 from .index import Index
-from .question import Question
+from .names import systems_in
+from .question import KnownPapers, Question, Stated
 from .retrieval import PaperRetriever, Searcher, nodes_of
 from .schema import Answer, Citation, Filters, RankedPaper, Turn
 from .selection import choose
 from .settings import Settings
 from .synthesis import Draft, LLMSynthesizer, QuoteSynthesizer, Synthesizer
+from .verification import build_verifier
 
-ABSTENTION = "The papers in this library do not answer this question."
 EMPTY = "This library holds no papers yet. Add some: citewell add FILE"
 NO_MATCH = "No paper in this library matches the filters. Change or drop them."
 COURTESY = "Ask me about the papers in this library."
 MOST_SYSTEMS = 4  # names of a comparison that are looked up one by one
 MOST_HOLDERS = 3  # of the papers read: a name that more of them hold singles none out
 NAMED_SHARE = 1 / 3  # of the usual probability is enough for a question that names a system
-MOST_BY_NAME = 1000  # papers looked at one by one for an author's whole name
+MORE_STATEMENTS = 2  # in an answer that lists or compares
 LLM_EVIDENCE = 6  # sentences in a prompt: about 200 tokens
 
 
@@ -74,7 +79,8 @@ class AnswerEngine(BaseQueryEngine):
         self._settings = settings
         self._synthesizer = synthesizer or QuoteSynthesizer()
         self._llm_name = llm_name
-        self._reader = reader or Reader(index)
+        load = packaged_model if settings.evidence_model == "packaged" else None
+        self._reader = reader or Reader(index, load_model=load)
         self._searcher = Searcher(index, candidates=settings.candidates, mode=settings.retrieval)
 
     # ---- LlamaIndex ----------------------------------------------------------------------------
@@ -134,65 +140,85 @@ class AnswerEngine(BaseQueryEngine):
             yield COURTESY
             yield Answer(asked, COURTESY, abstained=False, llm=self._llm_name)
             return
-        stated = None if filters else self._stated(question)
-        wanted = filters or stated
-        papers = self._search(question, wanted, trace)
+        question = questions.respelled(question, self.index.words.corrections(question.asked))
+        stated = Stated() if filters else questions.stated(question, self._known())
+        wanted = filters or stated.filters
+        question, papers = self._search(question, wanted, trace)
         reading = self._reader.read(question, self._with_named(question, papers, wanted))
+        asked = _Asked(question, _as_read(papers, reading), reading, stated, trace)
         trace.mark("read")
-        if not self._answers(reading, stated):
-            text = ABSTENTION if papers else self._nothing(wanted)
-            yield text
-            yield self._abstention(text, question, papers, reading, trace)
+        if self._answers(asked):
+            yield from self._write(asked)
             return
-        yield from self._write(question, papers, reading, trace, whole=stated is not None)
+        told = nearest_told(reading) if papers else ()
+        text = abstention_text(told) if papers else self._nothing(wanted)
+        yield text
+        yield replace(self._abstention(text, asked), tells=as_citations(told))
 
-    def _stated(self, question: Question) -> Filters | None:
-        return questions.filters_for(question, self._known)
-
-    def _known(self, found: Filters) -> Filters | None:
-        """Return a filter if papers match it; one for an author is held to the whole name."""
-        ids = self.index.catalogue.matching(found)
-        if found.author and len(ids) <= MOST_BY_NAME:
-            papers = self.index.catalogue.papers(ids).values()
-            ids = [one.id for one in papers if questions.is_named(found.author, one.authors)]
-            found = Filters(paper_ids=tuple(ids))
-        return found if ids else None
+    def _known(self) -> KnownPapers:
+        return KnownPapers(self.index.catalogue)
 
     def _search(
         self, question: Question, filters: Filters | None, trace: _Trace
-    ) -> tuple[RankedPaper, ...]:
+    ) -> tuple[Question, tuple[RankedPaper, ...]]:
+        """Search, and once more with what the papers found say that an acronym stands for."""
         found = self._searcher.search(question.search, top_k=self._settings.top_k, filters=filters)
+        more = expand(question.asked, [ranked.paper for ranked in found.papers])
+        if more:
+            question = replace(question, search=" ".join([question.search, *more]))
+            found = self._searcher.search(
+                question.search, top_k=self._settings.top_k, filters=filters
+            )
         trace.mark("search")
         trace.timings_ms.update({k: round(v, 2) for k, v in found.timings_ms.items()})
-        return found.papers
+        return question, found.papers
 
     def _with_named(
         self, question: Question, papers: tuple[RankedPaper, ...], filters: Filters | None
     ) -> tuple[RankedPaper, ...]:
-        """Put the papers of the systems that a comparison names before all others."""
-        systems = systems_in(question.search) if question.compare else []
+        """Put papers before all others that a follow-up points at or whose names it compares."""
         ranked = {one.paper.id: one for one in papers}
-        named: dict[str, RankedPaper] = {}
+        first = self._preferred(question, papers)
+        systems = systems_in(question.search) if question.compare else []
         for system in systems[:MOST_SYSTEMS]:
             for one in self._searcher.search(system, top_k=1, filters=filters).papers:
                 low = replace(one, score=papers[-1].score if papers else one.score)
-                named[one.paper.id] = ranked.get(one.paper.id, low)
-        return (*named.values(), *(one for one in papers if one.paper.id not in named))
+                first.setdefault(one.paper.id, ranked.get(one.paper.id, low))
+        return (*first.values(), *(one for one in papers if one.paper.id not in first))
 
-    def _answers(self, reading: Reading, stated: Filters | None) -> bool:
+    def _preferred(
+        self, question: Question, papers: tuple[RankedPaper, ...]
+    ) -> dict[str, RankedPaper]:
+        """Return the papers of the last answer that a follow-up points at, ranked as the best."""
+        known = self.index.catalogue.papers(question.prefer)
+        meant = [known[name] for name in question.prefer if name in known]
+        names = questions.preferring(question, meant).prefer
+        ranked = {one.paper.id: one for one in papers}
+        top = papers[0].score if papers else 1.0
+        return {
+            name: replace(ranked[name], score=top)
+            if name in ranked
+            else RankedPaper(known[name], 1, top, None, f"{name}#0")
+            for name in names
+            if name in known
+        }
+
+    def _answers(self, asked: "_Asked") -> bool:
         """Say whether the evidence is good enough to answer.
 
-        A question that names an author or a topic of the library is answered from it. One that
-        names a system that few of the papers hold needs less: that a name is met says more than
-        the model knows, though other fields use "RL" and "SGD" too.
+        A question that names an author or a topic of the library is answered from it. Without the
+        evidence model, one that names a system that few of the papers hold needs less: that a name
+        is met says more than that model knows, though other fields use "RL" and "SGD" too.
         """
+        reading = asked.reading
         if not reading.sentences:
             return False
         threshold = self._settings.abstain_below
         limit = self._reader.weights.abstain_below if threshold is None else threshold
-        if any(len(holders) <= MOST_HOLDERS for holders in reading.named.values()):
+        few = any(len(holders) <= MOST_HOLDERS for holders in reading.named.values())
+        if few and not self._reader.reads:
             limit *= NAMED_SHARE
-        return stated is not None or reading.probability >= limit
+        return asked.stated.decisive or reading.probability >= limit
 
     def _nothing(self, filters: Filters | None) -> str:
         """Say why not even a nearest paper was found."""
@@ -202,68 +228,95 @@ class AnswerEngine(BaseQueryEngine):
             return NO_MATCH
         return ABSTENTION
 
-    def _abstention(
-        self,
-        text: str,
-        question: Question,
-        papers: tuple[RankedPaper, ...],
-        reading: Reading,
-        trace: _Trace,
-    ) -> Answer:
+    def _abstention(self, text: str, asked: "_Asked") -> Answer:
         return Answer(
-            question.text,
+            asked.question.text,
             text,
             abstained=True,
-            papers=papers,
+            papers=asked.papers,
             llm=self._llm_name,
-            timings_ms=trace.total(),
-            searched=question.search,
-            confidence=round(reading.probability, 4),
+            timings_ms=asked.trace.total(),
+            searched=asked.question.search,
+            confidence=round(asked.reading.probability, 4),
+            notes=asked.notes,
         )
 
-    def _write(
-        self,
-        question: Question,
-        papers: tuple[RankedPaper, ...],
-        reading: Reading,
-        trace: _Trace,
-        *,
-        whole: bool,
-    ) -> Iterator[str | Answer]:
-        most = LLM_EVIDENCE if self._llm_name else self._settings.max_statements
-        evidence = choose(question, reading, most=most, whole=whole)
+    def _write(self, asked: "_Asked") -> Iterator[str | Answer]:
+        evidence = choose(
+            asked.question, asked.reading, most=self._most(asked), whole=asked.stated.decisive
+        )
+        opposed = None if asked.question.many else disagreement(asked.reading)
+        if opposed:
+            evidence = with_both(evidence, opposed)
+            asked = replace(asked, opposed=opposed.note())
         shown = False
-        for piece in self._synthesizer.write(_with_earlier(question), evidence):
+        for piece in self._synthesizer.write(_with_earlier(asked.question), evidence):
             if isinstance(piece, str):
                 shown = True
                 yield piece
                 continue
-            trace.mark("write")
+            asked.trace.mark("write")
             if piece.found:
-                answer = self._finish(question, papers, piece, trace)
-                yield replace(answer, confidence=round(reading.probability, 4))
+                yield self._finish(piece, asked)
                 continue
             yield "\n\n" + ABSTENTION if shown else ABSTENTION
-            answer = self._abstention(ABSTENTION, question, papers, reading, trace)
-            yield replace(answer, raw=piece.raw)
+            answer = self._abstention(ABSTENTION, asked)
+            yield replace(answer, raw=piece.raw, notes=(*asked.notes, *piece.notes))
 
-    def _finish(
-        self, question: Question, papers: tuple[RankedPaper, ...], draft: Draft, trace: _Trace
-    ) -> Answer:
+    def _most(self, asked: "_Asked") -> int:
+        """Return how many sentences are chosen at most."""
+        if self._llm_name:
+            return LLM_EVIDENCE
+        question = asked.question
+        several = question.many or question.compare or question.list or asked.stated.decisive
+        return self._settings.max_statements + (MORE_STATEMENTS if several else 0)
+
+    def _finish(self, draft: Draft, asked: "_Asked") -> Answer:
         return Answer(
-            question=question.text,
+            question=asked.question.text,
             text=draft.text,
             abstained=False,
             statements=draft.statements,
             citations=_citations(draft),
-            papers=papers,
+            papers=asked.papers,
             llm=self._llm_name,
-            timings_ms=trace.total(),
-            searched=question.search,
+            timings_ms=asked.trace.total(),
+            searched=asked.question.search,
             invented=draft.invented,
             raw=draft.raw,
             error=draft.error,
+            confidence=round(asked.reading.probability, 4),
+            notes=(*asked.notes, *draft.notes),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question on its way to the answer: what was understood, found and read."""
+
+    question: Question
+    papers: tuple[RankedPaper, ...]
+    reading: Reading
+    stated: Stated
+    trace: _Trace
+    opposed: str = ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what whoever reads the answer should know of how it came about."""
+        read = [f"Read “{typed}” as “{word}”." for typed, word in self.question.corrected]
+        opposed = [self.opposed] if self.opposed else []
+        return (*read, *self.stated.notes, *self.reading.notes, *opposed)
+
+
+def _as_read(papers: tuple[RankedPaper, ...], reading: Reading) -> tuple[RankedPaper, ...]:
+    """Return the ranked list in the order that reading gave, then the papers that were not read."""
+    read = {one.paper.id for one in reading.papers}
+    found = {one.paper.id for one in papers}
+    least = min((one.score for one in reading.papers), default=1.0)
+    first = [one for one in reading.papers if one.paper.id in found]
+    rest = [replace(one, score=min(one.score, least)) for one in papers if one.paper.id not in read]
+    return tuple(replace(one, rank=rank) for rank, one in enumerate([*first, *rest], start=1))
 
 
 def _with_earlier(question: Question) -> str:
@@ -293,5 +346,6 @@ def build_engine(index: Index, settings: Settings) -> AnswerEngine:
         return AnswerEngine(index, settings)
     from . import llms
 
-    synthesizer = LLMSynthesizer(llms.build(settings))
+    verifier = build_verifier(settings, lambda: index.embedder)
+    synthesizer = LLMSynthesizer(llms.build(settings), verifier)
     return AnswerEngine(index, settings, synthesizer=synthesizer, llm_name=settings.llm)

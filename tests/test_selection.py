@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from rag.evidence import SENTENCE_FEATURES, Reading
+from rag.evidence import Reading
+from rag.fitted import SENTENCE_FEATURES
 from rag.question import Question
 from rag.schema import Evidence, Paper, RankedPaper, Span
 from rag.selection import CONTRIBUTION, LIST_SHARE, choose

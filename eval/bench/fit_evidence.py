@@ -24,14 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag import question as questions
-from rag.evidence import (
-    ANSWER_FEATURES,
-    SENTENCE_FEATURES,
-    Linear,
-    Reader,
-    Reading,
-    Weights,
-)
+from rag.evidence import Reader, Reading
+from rag.fitted import ANSWER_FEATURES, SENTENCE_FEATURES, Linear, Weights
 from rag.index import QUERIES_KEPT
 from rag.library import Library, open_library
 from rag.question import Question

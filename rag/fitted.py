@@ -1,0 +1,107 @@
+"""The fitted models that mix features, by name, and the file that ships them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
+
+import numpy as np
+
+from .embedders import Vectors
+
+Mode = Literal["read", "plain"]  # with the evidence model of our own, or without
+SENTENCE_FEATURES = (
+    "cosine",
+    "cosine_below_best",
+    "coverage",
+    "coverage_below_best",
+    "joint_coverage",
+    "names",
+    "paper_score",
+    "paper_below_best",
+    "paper_cosine",
+    "first",
+    "last",
+    "place",
+    "length",
+    "number_wanted_and_there",
+    "number_wanted_not_there",
+    "series_wanted_and_there",
+    "ours",
+    "result",
+    "result_and_number",
+    "read",
+    "read_below_best",
+    "read_page",
+)
+ANSWER_FEATURES = (
+    "cosine",
+    "paper_cosine",
+    "coverage_paper",
+    "coverage_sentence",
+    "missing_weight",
+    "name_met",
+    "name_unknown",
+    "rarest_met",
+    "lexical_terms",
+    "gap",
+    "number_missing",
+    "read_best",
+    "read_page",
+    "read_page_of_best",
+)
+PAPER_FEATURES = (
+    "score",
+    "below_best",
+    "cosine",
+    "coverage",
+    "names",
+    "read_best",
+    "read_page",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A logistic model: probability = 1 / (1 + exp(-(features · weights + bias)))."""
+
+    weights: tuple[float, ...]
+    bias: float
+
+    def logits(self, features: Vectors) -> Vectors:
+        """Return one number a row; above 0 means more likely than not."""
+        return np.asarray(features @ np.asarray(self.weights, np.float32) + self.bias, np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The fitted models and the probability below which the default is to abstain.
+
+    ``paper`` orders the papers that were read; None leaves them as they were found.
+    """
+
+    sentence: Linear
+    answer: Linear
+    abstain_below: float
+    paper: Linear | None = None
+
+
+@cache
+def packaged_weights(mode: Mode = "read") -> Weights:
+    """Return the weights that ship with the package, for reading with or without our model."""
+    text = resources.files(__package__).joinpath("weights/evidence.json").read_text("utf-8")
+    stored = json.loads(text)[mode]
+    return Weights(
+        _linear(stored["sentence"], SENTENCE_FEATURES),
+        _linear(stored["answer"], ANSWER_FEATURES),
+        float(stored["abstain_below"]),
+        _linear(stored["paper"], PAPER_FEATURES) if "paper" in stored else None,
+    )
+
+
+def _linear(stored: Mapping[str, Any], order: Sequence[str]) -> Linear:
+    """Read a model stored by name; a feature that it lacks weighs nothing."""
+    by_name: Mapping[str, float] = stored["weights"]
+    return Linear(tuple(by_name.get(name, 0.0) for name in order), float(stored["bias"]))
