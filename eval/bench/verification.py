@@ -77,9 +77,8 @@ def wilson(count: int, n: int) -> Share:
     middle = share + _Z**2 / (2 * n)
     half = _Z * math.sqrt(share * (1 - share) / n + _Z**2 / (4 * n * n))
     scale = 1 + _Z**2 / n
-    return Share(
-        count, n, share, max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
-    )
+    low, high = (middle - half) / scale, (middle + half) / scale
+    return Share(count, n, share, max(0.0, low), min(1.0, high))
 
 
 def statement_pairs(path: Path, papers: Mapping[str, Paper]) -> list[Pair]:

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..quantities import compare_quantities
 from ..schema import Evidence, Paper
 from . import Finding
+from .amounts import compare_quantities
 from .direction import compare_directions
 from .names import compare_names
 from .negation import compare_negation

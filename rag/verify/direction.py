@@ -169,10 +169,10 @@ def _rival(
     rival = nearest[0]
     if best == 0:
         return rival if _is_sole(one, known, statement, source) else None
-    if one.group in _OF_COSTS and _order(one, rival) > 0:
-        if _is_about_costs(one, rival) or not _common(one.next_to, rival.next_to):
-            return None
-    return rival
+    if one.group not in _OF_COSTS or _order(one, rival) < 0:
+        return rival
+    same_thing = _common(one.next_to, rival.next_to) and not _is_about_costs(one, rival)
+    return rival if same_thing else None
 
 
 def _nearness(one: Direction, other: Direction) -> int:

@@ -46,7 +46,8 @@ SOFT = _words(
     "zero agnostic independent invariant regardless instead rather unlike despite challenge "
     "difficult hard suboptimal discard drop rid stop reject cease restrict against contrary "
     "constant negligible circumvent bypass alleviate obviate overlook disregard except prohibit "
-    "preclude inhibit block abolish poor unclear problem struggle however although though deficient "
+    "preclude inhibit block abolish poor unclear problem struggle however although though "
+    "deficient "
     "deficiency loss knockout null resist resistant attenuate reduce decrease mitigate lower weak "
     "insensitive worse contrast failure error infeasible less low minimal rule"
 )

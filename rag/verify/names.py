@@ -110,6 +110,6 @@ def _measures(statement: Text, source: Text, around: Sequence[Text]) -> Iterator
     heard = frozenset().union(*(text.lowers for text in (source, *around)))
     stems = {stem(word) for word in heard}
     for token in statement.tokens:
-        if token.lower in MEASURES and token.stem not in stems and theirs and not _is_name(token):
-            if not any(one in statement.lowers for one in theirs):
-                yield Finding(f"says “{token.text}”, the source says “{theirs[0]}”")
+        is_new = token.lower in MEASURES and token.stem not in stems and not _is_name(token)
+        if is_new and theirs and not any(one in statement.lowers for one in theirs):
+            yield Finding(f"says “{token.text}”, the source says “{theirs[0]}”")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from . import Finding, listed
-from .lexicon import DENIES_NEXT, EMPTY, SOFT, STRONG, opposites, stems_of
+from .lexicon import DENIES_NEXT, SOFT, STRONG, stems_of
 from .reading import Text, Token
 from .stems import akin, stem
 
@@ -37,18 +37,36 @@ def denials(text: Text) -> list[Denial]:
 
 def _denials(text: Text) -> Iterator[Denial]:
     tokens = text.tokens
+    for index, reached in _found(text):
+        token = tokens[index]
+        scope = tuple(tokens[place].stem for place in reached)
+        left = [t.stem for t in tokens[:index] if t.clause == token.clause and t.content]
+        behind = frozenset(left[-_HEADS:])
+        yield Denial(token.lower, token.lower in STRONG, scope, behind, token.sentence)
+
+
+def _found(text: Text) -> Iterator[tuple[int, list[int]]]:
+    """Yield the position of every denial with the positions of the words that it reaches."""
+    tokens = text.tokens
     for index, token in enumerate(tokens):
         if token.kind != "word" or token.lower not in DENIES_NEXT:
             continue
         following = tokens[index + 1].lower if index + 1 < len(tokens) else ""
         before = tokens[index - 1].lower if index else ""
-        if following in _NOT_ONLY or _is_harmless(token, before, following, tokens, index):
-            continue
-        reach = 1 if token.lower == "non" else _REACH
-        scope = tuple(_scope(tokens[index + 1 :], token.clause))[:reach]
-        left = [t.stem for t in tokens[:index] if t.clause == token.clause and t.content]
-        behind = frozenset(left[-_HEADS:])
-        yield Denial(token.lower, token.lower in STRONG, scope, behind, token.sentence)
+        if following not in _NOT_ONLY and not _is_harmless(token, before, following, tokens, index):
+            yield index, _reached(tokens, index)
+
+
+def _reached(tokens: tuple[Token, ...], index: int) -> list[int]:
+    """Return the positions of the next few words of the clause; of one behind "non-"."""
+    most = 1 if tokens[index].lower == "non" else _REACH
+    found: list[int] = []
+    for place in range(index + 1, len(tokens)):
+        if tokens[place].clause != tokens[index].clause or len(found) == most:
+            break
+        if tokens[place].content:
+            found.append(place)
+    return found
 
 
 def _is_harmless(
@@ -63,48 +81,17 @@ def _is_harmless(
     return (before == "or" and token.lower == "not") or (before == "a" and token.lower == "little")
 
 
-def _scope(tokens: tuple[Token, ...], clause: int) -> Iterator[str]:
-    left = _REACH
-    for token in tokens:
-        if token.clause != clause or not left:
-            return
-        if token.content or (token.lower in opposites() and token.lower not in EMPTY):
-            yield token.stem
-            left -= 1
-
-
 def _signs(text: Text) -> dict[str, set[int]]:
     """Return for every stem whether it is said (+1) or denied (-1), or both."""
+    turned = [1] * len(text.tokens)
+    for _, reached in _found(text):
+        for position in reached:
+            turned[position] *= -1
     signs: dict[str, set[int]] = {}
-    turned: dict[int, int] = {}
-    for start, positions in _reached(text):
-        del start
-        for position in positions:
-            turned[position] = -turned.get(position, 1)
     for position, token in enumerate(text.tokens):
         if token.content:
-            signs.setdefault(token.stem, set()).add(turned.get(position, 1))
+            signs.setdefault(token.stem, set()).add(turned[position])
     return signs
-
-
-def _reached(text: Text) -> Iterator[tuple[int, list[int]]]:
-    """Yield every denial's position with the positions of the words that it reaches."""
-    for index, token in enumerate(text.tokens):
-        if token.kind == "word" and token.lower in DENIES_NEXT:
-            following = text.tokens[index + 1].lower if index + 1 < len(text.tokens) else ""
-            before = text.tokens[index - 1].lower if index else ""
-            if following in _NOT_ONLY or _is_harmless(token, before, following, text.tokens, index):
-                continue
-            positions = []
-            for place in range(index + 1, len(text.tokens)):
-                one = text.tokens[place]
-                if one.clause != token.clause or len(positions) == (
-                    1 if token.lower == "non" else _REACH
-                ):
-                    break
-                if one.content:
-                    positions.append(place)
-            yield index, positions
 
 
 def compare_negation(statement: Text, source: Text) -> list[Finding]:
@@ -136,7 +123,8 @@ def compare_negation(statement: Text, source: Text) -> list[Finding]:
         return [Finding(f"says “{turned[0]}”, the source says “{turned[1]}”")]
     alone = next((one for one in denials(statement) if one.strong), None)
     if alone and not _denies_anything(source):
-        return [Finding(f"denies something (“{alone.word} {_spoken(statement, alone)}”), the source does not")]  # fmt: skip
+        said_so = f"“{alone.word} {_spoken(statement, alone)}”"
+        return [Finding(f"denies something ({said_so}), the source does not")]
     return []
 
 
@@ -170,28 +158,23 @@ def _contradicted(denial: Denial, here: dict[str, set[int]], there: dict[str, se
 
 def _turned_word(statement: Text, source: Text) -> tuple[str, str] | None:
     """Find "uniform" against "non-uniform", "observed" against "unobserved"."""
-    return _turned(statement, source) or (lambda pair: (pair[1], pair[0]) if pair else None)(
-        _turned(source, statement)
-    )
+    turned = _turned(source, statement)
+    return _turned(statement, source) or (turned and (turned[1], turned[0]))
 
 
 def _turned(here: Text, there: Text) -> tuple[str, str] | None:
     """Find a word with a negative prefix here whose bare form stands there."""
-    denied = {s for one in denials(here) for s in one.scope} | {s for one in denials(there) for s in one.scope}  # fmt: skip
-    for index, token in enumerate(here.content):
+    denied = {s for one in (*denials(here), *denials(there)) for s in one.scope}
+    for token in here.content:
         if token.stem in there.stems or token.lower in there.lowers:
             continue
-        bare = _bare(token, here.content, index)
+        bare = _bare_of(token)
         match = next((t for t in there.content if bare and _same_base(bare, t)), None)
         if match and match.stem not in denied and token.stem not in denied:
             twice = any(_bare_of(t) == bare for t in there.content)
             if not twice and not any(_same_base(bare, t) for t in here.content):
                 return token.lower, match.lower
     return None
-
-
-def _bare(token: Token, content: tuple[Token, ...], index: int) -> str | None:
-    return _bare_of(token)
 
 
 def _bare_of(token: Token) -> str | None:
@@ -207,20 +190,19 @@ def _same_base(bare: str, token: Token) -> bool:
     return akin(bare, token.stem) and abs(len(bare) - len(token.stem)) <= 3
 
 
-def _denies_anything(source: Text) -> bool:
-    """Say whether anything in the source may stand for a denial."""
-    soft = stems_of(SOFT)
-    for token in source.tokens:
-        if token.kind == "word" and (
-            token.lower in STRONG or token.lower in SOFT or token.stem in soft
-        ):
-            return True
-        if token.lower.startswith(("un", "non", "in", "im", "ir", "dis")) and len(token.lower) > 7:
-            if token.stem in _known_negative() or token.lower.startswith(("un", "non")):
-                return True
-        if token.lower.endswith("less") and len(token.lower) > 6:
-            return True
-    return False
+def _denies_anything(text: Text) -> bool:
+    """Say whether anything in a text may stand for a denial."""
+    return any(_may_deny(token) for token in text.tokens if token.kind == "word")
+
+
+def _may_deny(token: Token) -> bool:
+    if token.lower in STRONG or token.lower in SOFT or token.stem in stems_of(SOFT):
+        return True
+    if len(token.lower) > 7 and token.lower.startswith(("un", "non")):
+        return True
+    return token.stem in _known_negative() or (
+        len(token.lower) > 6 and token.lower.endswith("less")
+    )
 
 
 def _known_negative() -> frozenset[str]:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from itertools import combinations
 
-from ..quantities import Quantity, fits_unit, quantities, same_value
+from ..quantities import Quantity, quantities
 from . import Finding
+from .amounts import fits_unit, same_value
 from .reading import Text
 from .stems import akin
 

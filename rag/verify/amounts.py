@@ -1,0 +1,141 @@
+"""The numbers of a statement against those of its source. Pure."""
+
+import math
+from collections.abc import Sequence
+
+from ..quantities import Quantity, quantities
+from . import Finding
+from .reading import Text
+from .stems import akin
+
+_HEDGED = 0.03  # relative room that "about" gives
+
+
+def same_value(said: Quantity, known: Quantity) -> bool:
+    """Say whether a number may stand for another: equal, rounded, or as near as "about" allows."""
+    if math.isclose(said.value, known.value, rel_tol=1e-6, abs_tol=1e-9):
+        return True
+    room = 0.5 * said.step if said.step > known.step * 1.5 else 0.0
+    if said.bound == "~" or known.bound == "~":
+        room = max(room, _HEDGED * abs(known.value))
+    if said.dimension not in ("count", "percent", "points", "factor", "ordinal"):
+        room = max(room, 0.02 * abs(known.value))  # a month has 30 or 31 days
+    return abs(said.value - known.value) <= room + 1e-9
+
+
+def fits_unit(said: Quantity, known: Quantity) -> bool:
+    """Say whether two numbers measure in the same way."""
+    if said.dimension == known.dimension:
+        return not (said.dimension == "points" and known.relative)
+    pair = {said.dimension, known.dimension}
+    if pair == {"percent", "points"}:
+        return not (said.relative or known.relative)
+    return pair == {"count", "points"}  # "1.7 higher mAP" and "1.7 points"
+
+
+def fits_bound(said: Quantity, known: Quantity) -> bool:
+    """Say whether a bound of the statement does not contradict the one of its source."""
+    up, down = (">", ">="), ("<", "<=")
+    if said.bound in up:
+        return known.bound not in down and known.bottom is None
+    return not (said.bound in down and (known.bound in up or known.top is not None))
+
+
+def holds(said: Quantity, known: Quantity) -> bool:
+    """Say whether "more than 95 %" holds of a number near it, such as 95.16 %."""
+    if said.dimension != known.dimension or known.bound not in ("=", "~"):
+        return False
+    near = abs(said.value - known.value) <= 0.2 * abs(known.value)
+    above = said.bound in (">", ">=") and known.value > said.value
+    below = said.bound in ("<", "<=") and known.value < said.value
+    return near and (above or below)
+
+
+def compare_quantities(
+    statement: Text, source: Text, elsewhere: Sequence[Text] = ()
+) -> list[Finding]:
+    """Compare every number of a statement with those of its source.
+
+    Args:
+        statement: What was said.
+        source: What it rests on.
+        elsewhere: The rest of the source's abstract, and the question.
+
+    Returns:
+        What speaks against the statement; empty when all its numbers are in the source.
+    """
+    known = quantities(source)
+    others = [one for text in elsewhere for one in quantities(text)]
+    found = (_judge(one, known, others, source) for one in quantities(statement))
+    return [finding for finding in found if finding]
+
+
+def _judge(
+    said: Quantity, known: Sequence[Quantity], others: Sequence[Quantity], source: Text
+) -> Finding | None:
+    equal = [one for one in known if same_value(said, one)]
+    fitting = [one for one in equal if fits_unit(said, one)]
+    if fitting:
+        return _judge_bound(said, fitting)
+    if any(holds(said, one) for one in known) or _is_idle(said, source):
+        return None
+    if equal and not said.spelt:
+        return Finding(f"says “{said.text}”, the source says “{equal[0].text}”")
+    rival = _rival(said, known)
+    if rival:
+        return Finding(f"says “{_shown(said)}”, the source says “{_shown(rival)}”")
+    if any(same_value(said, one) and fits_unit(said, one) for one in others):
+        return Finding(f"“{said.text}” is not in the sentence, but elsewhere in its paper", False)
+    return Finding(f"“{said.text}” is not in the source", not _is_list_count(said))
+
+
+def _judge_bound(said: Quantity, fitting: Sequence[Quantity]) -> Finding | None:
+    if any(said.bound == one.bound for one in fitting):
+        return None
+    agreeing = [one for one in fitting if fits_bound(said, one)]
+    if not agreeing:
+        return Finding(f"bounds “{said.text}” otherwise than the source")
+    loose = {said.bound, agreeing[0].bound} <= {"=", "~"}
+    hedged = said.bound == "~" or agreeing[0].bound == "~"
+    in_range = agreeing[0].top is not None or agreeing[0].bottom is not None
+    if loose or hedged or in_range:
+        return None
+    return Finding(f"the source bounds “{agreeing[0].text}” in another way", False)
+
+
+def _is_idle(said: Quantity, source: Text) -> bool:
+    """Say whether a number word counts nothing: "one of", "the first", "two-fold"."""
+    if said.dimension == "ordinal":
+        return not any(one.dimension == "ordinal" for one in quantities(source)) and not _nth(
+            source
+        )
+    return said.spelt and said.value <= 1
+
+
+def _nth(source: Text) -> bool:
+    return any(a.lower in ("k", "n", "i", "j") and b.lower == "th" for a, b in zip(
+        source.tokens, source.tokens[1:], strict=False))  # fmt: skip
+
+
+def _is_list_count(said: Quantity) -> bool:
+    """Say whether a count may sum up a list that the source spells out."""
+    return said.spelt and said.dimension == "count" and said.value <= 5
+
+
+def _rival(said: Quantity, known: Sequence[Quantity]) -> Quantity | None:
+    """Return the number that the source has in place of the statement's."""
+    alike = [one for one in known if fits_unit(said, one) or said.dimension == one.dimension]
+    same = [
+        one
+        for one in alike
+        if any(akin(mine, theirs) for mine in said.counted[:2] for theirs in one.counted[:2])
+    ]
+    if same:
+        return same[0]
+    return alike[0] if len(alike) == 1 and said.dimension != "count" else None
+
+
+def _shown(one: Quantity) -> str:
+    return (
+        f"{one.text} {one.counted[0]}…" if one.dimension == "ordinal" and one.counted else one.text
+    )
