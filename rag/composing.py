@@ -5,7 +5,7 @@ Nothing is changed in a quotation but for what stands in square brackets, as is 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from .names import systems_in
 from .schema import Evidence, Paper
@@ -20,15 +20,25 @@ _THING = (
 _OURS = re.compile(
     rf"\b(?:our|the proposed|the presented)\s(?:[\w-]{{1,20}}\s)?{_THING}\b", re.IGNORECASE
 )
-_BACK = re.compile(rf"^(?:It|They|Th(?:is|e)\s(?:new |novel )?{_THING})(?=\s)")
+_FOR_NO_THING = (  # "It is well known that", "it is hard to"
+    r"(?:is|was|has been|remains|becomes|seems|appears)\s(?!an?\s|the\s)(?:[\w-]{1,20}\s){0,2}?"
+    r"(?:that|whether|how|why|[\w-]{1,20}(?<!ed)(?<!able)\sto)\b"
+)
+_BACK = re.compile(rf"^(?:It(?!\s{_FOR_NO_THING})|Th(?:is|e)\s(?:new |novel )?{_THING})(?=\s)")
 _NAMING = re.compile(
     r"(?:\b(?:[Ww]e|paper|work|article|study)\b[^.;:]{0,30}?\b(?:introduc|propos|present|develop|"
     r"design|build|creat|releas|offer|construct)(?:e|es|ed|ing|s|t)?\b"
     r"|\b(?:called|named|dubbed|termed|namely)\b)(?P<rest>[^.;:]{1,120})"
 )
 _SHORT = re.compile(r"\((?P<name>[^\s()]{3,24})\)")
-_BY = re.compile(r"\b(?:by|of|in|on|from|for|using|via|with|over|against|than)\b")
-_TITLE = re.compile(r"^(?P<name>[^\s:]{2,24})(?::|\s[-–—]\s)")
+_BY = re.compile(
+    r"\b(?:by|of|in|on|at|from|for|using|via|with|over|against|than|that|which|such as)\b"
+)
+_BASED = re.compile(r"(?<!\S)\S{1,40}[\s-]based\b(?! on)")  # "a GPT-4 based …"
+_ALONE = re.compile(  # "called EDGE, …"
+    r"^\s*[*\"'“‘]{0,3}(?P<name>[^\s,()*\"'“”‘’]{3,24})[*\"'”’]{0,3}(?:,|\s\(|$)"
+)
+_TITLE = re.compile(r"^(?P<name>[^\s:：]{2,24})(?:[:：]|\s[-–—]\s)")
 LONGEST_NAME = 24  # characters
 
 
@@ -48,18 +58,23 @@ def statement_text(one: Evidence) -> str:
     """
     text = one.text
     name = own_name(one.paper)
-    if not name or name.casefold() in text.casefold():
+    if not name or _holds(text, name):
         return text
-    found = _OURS.search(text) or (_names_before(one, name) and _BACK.search(text))
-    if not found:
+    found = _OURS.search(text) or _BACK.search(text)
+    if not found or (found.re is _BACK and not _names_before(one, name)):
         return text
     return f"{text[: found.end()]} [{name}]{text[found.end() :]}"
+
+
+def _holds(text: str, name: str) -> bool:
+    """Say whether a text holds a name as a word, written so: "knowledge" does not hold "EDGE"."""
+    return bool(re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", text))
 
 
 def _names_before(one: Evidence, name: str) -> bool:
     """Say whether the sentence before a quoted one holds a name."""
     before = sentence_spans(one.paper.abstract[: one.span.start])[-1:]
-    return any(name in one.paper.abstract[span.start : span.end] for span in before)
+    return any(_holds(one.paper.abstract[span.start : span.end], name) for span in before)
 
 
 def own_name(paper: Paper) -> str | None:
@@ -72,12 +87,19 @@ def own_name(paper: Paper) -> str | None:
     if titled and _is_name(titled["name"]):
         return titled["name"]
     for naming in _NAMING.finditer(paper.abstract):
-        short = [found["name"] for found in _SHORT.finditer(naming["rest"])]
-        near = _BY.split(naming["rest"], maxsplit=1)[0]
-        words = [word.strip("()[]{}*\"'“”") for word in systems_in(f"a {near}")]
-        if name := next(filter(_is_name, [*short, *words]), None):
+        if name := next(filter(_is_name, _candidates(naming["rest"])), None):
             return name
     return None
+
+
+def _candidates(rest: str) -> Iterator[str]:
+    """Yield what may be the name behind "we propose": it alone, in brackets, or among words."""
+    rest = _BASED.sub(" ", rest)
+    if alone := _ALONE.match(rest):
+        yield alone["name"]
+    yield from (found["name"] for found in _SHORT.finditer(rest))
+    near = _BY.split(rest, maxsplit=1)[0]
+    yield from (word.strip("()[]{}*\"'“”") for word in systems_in(f"a {near}"))
 
 
 def _is_name(word: str) -> bool:
