@@ -19,13 +19,13 @@ def nearest_told(reading: Reading) -> tuple[Evidence, ...]:
 
     Returns:
         The paper's best sentences, in the order of its abstract; none where even the nearest paper
-        is about something else, so that nothing foreign is offered.
+        is about something else, so that nothing foreign is offered, or has only a title.
     """
     if not reading.papers or not reading.sentences or not _is_near(reading):
         return ()
     nearest = reading.sentences[0].paper.id
-    told = [one for one in reading.sentences if one.paper.id == nearest][:TELLING]
-    return tuple(sorted(told, key=lambda one: one.span.start))
+    said = [one for one in reading.sentences if one.paper.id == nearest and one.paper.abstract]
+    return tuple(sorted(said[:TELLING], key=lambda one: one.span.start))
 
 
 def _is_near(reading: Reading) -> bool:

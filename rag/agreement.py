@@ -47,7 +47,8 @@ def disagreement(reading: Reading) -> Disagreement | None:
 def with_both(evidence: Sequence[Evidence], opposed: Disagreement) -> tuple[Evidence, ...]:
     """Return the chosen sentences with both sides of a disagreement among them.
 
-    A missing side takes the place of the last sentence that is on neither side.
+    A missing side takes the place of the last sentence that is on neither side; where there is none
+    left, it is added, so that at least these two are returned.
     """
     sides = (opposed.one, opposed.other)
     missing = [side for side in sides if side not in evidence]
