@@ -12,6 +12,7 @@ from rag.engine import (
     COURTESY,
     EMPTY,
     LLM_EVIDENCE,
+    MORE_STATEMENTS,
     NAMED_SHARE,
     NO_MATCH,
     AnswerEngine,
@@ -19,7 +20,7 @@ from rag.engine import (
 )
 from rag.errors import ProviderError, QuestionError
 from rag.index import Index
-from rag.schema import Filters, Turn
+from rag.schema import Filters, Paper, Turn
 from rag.settings import Settings
 from rag.synthesis import LLMSynthesizer, QuoteSynthesizer
 from rag.testing import ScriptedLLM, WordHashEmbedding
@@ -108,6 +109,20 @@ def test_a_question_about_several_papers_gets_one_statement_from_each(index):
     assert len(cited) == len(set(cited))
     ranked = [one.paper.id for one in answer.papers]
     assert [ranked.index(one) for one in cited] == sorted(ranked.index(one) for one in cited)
+
+
+@pytest.mark.parametrize(
+    ("question", "more"),
+    [
+        pytest.param("What are the three steps of pruning heads?", MORE_STATEMENTS, id="a list"),
+        pytest.param("How does ORCA7 differ from FinchNet?", MORE_STATEMENTS, id="a comparison"),
+        pytest.param("Which papers by A. Author are there?", 0, id="papers, one sentence each"),
+        pytest.param(LEAD, 0, id="one thing"),
+    ],
+)
+def test_a_list_or_a_comparison_gets_more_statements(index, question, more):
+    answer = engine(index, max_statements=2).answer(question)
+    assert len(answer.statements) == 2 + more
 
 
 def test_a_comparison_quotes_both_sides_even_if_one_was_not_ranked(index):
@@ -307,7 +322,78 @@ def test_papers_removed_between_searching_and_reading_are_an_abstention(tmp_path
     index.close()
 
 
+def test_a_near_miss_tells_what_the_nearest_paper_says_and_cites_nothing(index):
+    asked = engine(index, abstain_below=1.0)
+    streamed, answer = collected(asked.stream("Which shop sells cheap flour for ORCA7?"))
+    assert words(streamed) == words(answer.text)
+    assert (answer.abstained, answer.citations, answer.statements) == (True, (), ())
+    assert [one.marker for one in answer.tells] == [1, 2]
+    for one in answer.tells:
+        assert one.paper.id == by_title(index, "Pruning attention")
+        assert one.paper.abstract[one.span.start : one.span.end] == one.quote
+        assert f"“{one.quote}”" in answer.text
+    assert answer.text.startswith(f"{ABSTENTION}\nWhat the nearest paper, {one.paper.title}, does")
+
+
+def test_an_answer_and_an_abstention_about_something_else_tell_nothing(index):
+    assert engine(index).answer(LEAD).tells == ()
+    assert engine(index, abstain_below=1.0).answer("Which dose of metformin helps?").tells == ()
+
+
+# ---- notes
+
+
+def test_a_mistyped_word_is_read_as_the_papers_write_it_and_noted(index):
+    text = "When do herons leave in warm sprngs?"
+    answer = engine(index).answer(text)
+    assert answer.question == text
+    assert answer.searched == "When do herons leave in warm springs?"
+    assert answer.notes[0] == "Read “sprngs” as “springs”."
+    assert answer.papers[0].paper.id == by_title(index, "Wetland")
+
+
+def test_a_year_that_no_paper_is_from_is_left_out_with_a_note(index):
+    answer = engine(index).answer("Which papers from 1950 study moss?")
+    assert "“from 1950” was left out." in answer.notes[0]
+    assert answer.papers[0].paper.id == by_title(index, "Moss")
+
+
+def test_b11_an_answer_notes_the_sentences_that_were_left_out_of_its_papers(index):
+    question = "At how many degrees do honey crystals grow fastest?"
+    for threshold, abstained in ((0.0, False), (1.0, True)):
+        answer = engine(index, abstain_below=threshold).answer(question)
+        assert answer.abstained is abstained
+        (note,) = answer.notes
+        assert "sentences of “Honey storage at low temperature” were left out" in note
+
+
+def test_papers_that_say_opposite_things_are_both_quoted_with_a_note(tmp_path):
+    sides = (
+        "Moss cover increases the lead in city soil.",
+        "Moss cover reduces the lead in city soil.",
+    )
+    more = "Moss cover was sampled in the city. The city soil was dug by hand."
+    texts = (f"{sides[0]} {more}", sides[1])
+    records = [Paper("", f"Plot {n}", text, raw_abstract=text) for n, text in enumerate(texts)]
+    index = library(tmp_path / "library", records)
+    answer = engine(index, max_statements=2).answer("Does moss cover change the lead in city soil?")
+    assert {one.quote for one in answer.citations} == set(sides)
+    assert answer.notes[-1].startswith("Two papers seem to disagree: ")
+    assert all(side in answer.notes[-1] for side in sides)
+    several = engine(index).answer("Which papers study moss cover and lead in city soil?")
+    assert not any("disagree" in note for note in several.notes)
+    index.close()
+
+
 # ---- filters
+
+
+def test_a_year_alone_does_not_make_a_foreign_question_answerable(index):
+    answer = engine(index, abstain_below=1.0).answer(
+        "What did papers from 2019 find about metformin?"
+    )
+    assert (answer.abstained, answer.tells) == (True, ())
+    assert {one.paper.year for one in answer.papers} == {2019}
 
 
 @pytest.mark.parametrize(
@@ -366,6 +452,36 @@ def test_b23_a_follow_up_is_searched_with_the_last_topic_and_shows_it(index):
     assert answer.searched == f"{LEAD} and zinc?"
     assert answer.papers[0].paper.id == by_title(index, "Moss")
     assert llm.prompts[0].endswith(f"Question: and zinc? (asked after: {LEAD})")
+
+
+def test_b23_a_follow_up_is_read_in_the_paper_of_the_last_answer_first(index):
+    moss = by_title(index, "Moss")
+    question = "Does that paper say how many heads there are?"
+    history = [Turn(LEAD, "Half. [1]", (moss,))]
+    pointed = engine(index).answer(question, history=history)
+    assert pointed.citations[0].paper.id == moss
+    alone = engine(index).answer("Does some paper say how many heads are pruned?", history=history)
+    assert alone.citations[0].paper.id != moss
+
+
+def test_b23_the_paper_of_the_last_answer_is_read_even_if_it_was_not_found(index):
+    twin = by_title(index, "潮汐")
+    answer = engine(index, top_k=1).answer(
+        "How many heads does it keep?", history=[Turn("heads?", "Two. [1]", (twin, "gone"))]
+    )
+    assert twin not in {one.paper.id for one in answer.papers}
+    assert twin in {one.paper.id for one in answer.citations}
+
+
+def test_an_acronym_is_searched_with_what_the_papers_say_it_stands_for(tmp_path):
+    text = "The optimal stable share (OSS) of a market is new. It falls with ties."
+    records = [Paper("", "Markets with ties", text, raw_abstract=text), *papers(2)]
+    index = library(tmp_path / "library", records)
+    answer = engine(index).answer("What is the OSS?")
+    assert answer.question == "What is the OSS?"
+    assert answer.searched == "What is the OSS? optimal stable share"
+    assert answer.citations[0].quote == "The optimal stable share (OSS) of a market is new."
+    index.close()
 
 
 def test_b23_a_first_question_in_any_language_is_searched_as_typed(index):
