@@ -16,9 +16,11 @@ import numpy as np
 from .embedders import Vectors
 from .evidence_model import EvidenceModel, packaged_model
 from .fitted import (
-    ANSWER_FEATURES,
+    DETAIL_FEATURES,
     PAPER_FEATURES,
     SENTENCE_FEATURES,
+    TOPIC_FEATURES,
+    Linear,
     Weights,
     packaged_weights,
 )
@@ -28,6 +30,9 @@ from .schema import Evidence, RankedPaper
 from .sheet import Sheet
 
 PAPERS_READ = 8  # papers whose sentences are compared
+PAPERS_READ_FOR_MANY = 12  # the same for a question about several papers
+FIRST_ROUND = 2  # papers that the evidence model reads before it asks itself whether that is enough
+SURE = 3.0  # its logit for "this abstract answers" from which on it reads no further
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,29 +108,53 @@ class Reader:
         """
         if not papers:
             return Reading()
-        papers = papers[:PAPERS_READ]
+        papers = papers[: PAPERS_READ_FOR_MANY if question.many else PAPERS_READ]
         sheet = Sheet(self._index, question, papers)
         if sheet.is_empty:  # all were removed since they were found
             return Reading(papers=tuple(papers))
-        if self._load_model:
-            sheet.take(self._load_model().read(_as_read(question), sheet.pages()))
+        self._read_pages(question, sheet)
         features = sheet.features()
         logits = self.weights.sentence.logits(features)
         order = np.argsort(-logits, kind="stable")
         order = order[~sheet.is_barred[order]]
         signals = sheet.signals(features, int(order[0]))
-        row = np.asarray([[signals[name] for name in ANSWER_FEATURES]], np.float32)
         return Reading(
             sentences=tuple(sheet.evidence(int(i), float(logits[i])) for i in order),
             features=features[order],
             vectors=sheet.vectors[order],
-            probability=_probability(float(self.weights.answer.logits(row)[0])),
+            probability=self._chance(question, signals),
             signals=signals,
             named=sheet.named(),
-            papers=self._ordered(papers, sheet),
+            papers=tuple(papers) if question.many else self._ordered(papers, sheet),
             paper_features=sheet.paper_features(),
             notes=tuple(sheet.notes()),
         )
+
+    def _chance(self, question: Question, signals: Mapping[str, float]) -> float:
+        """Estimate that the library is about the matter, and that a paper holds the very thing.
+
+        The second part is left out for a question about several papers: what it asks for need not
+        stand in any one of them.
+        """
+        chance = _told(self.weights.topic, TOPIC_FEATURES, signals)
+        if self.weights.detail and not (question.many or question.compare):
+            chance *= _told(self.weights.detail, DETAIL_FEATURES, signals)
+        return chance
+
+    def _read_pages(self, question: Question, sheet: Sheet) -> None:
+        """Let the evidence model read the papers, the best first, until it is sure of one."""
+        if not self._load_model:
+            return
+        model, text, pages = self._load_model(), _as_read(question), sheet.pages()
+        one_is_enough = not (question.many or question.compare)
+        at = 0
+        while at < len(pages):
+            step = FIRST_ROUND if at < 2 * FIRST_ROUND else len(pages)
+            scores = model.read(text, pages[at : at + step])
+            sheet.take(scores, first=at)
+            at += step
+            if one_is_enough and max(one.answers for one in scores) >= SURE:
+                return
 
     def _ordered(self, papers: Sequence[RankedPaper], sheet: Sheet) -> tuple[RankedPaper, ...]:
         """Sort the papers by what reading them gave; ``score`` becomes a probability."""
@@ -142,6 +171,12 @@ class Reader:
 def _as_read(question: Question) -> str:
     """Return the question as the evidence model reads it: English, with what it leans on."""
     return " ".join([*question.earlier, question.asked]) if question.earlier else question.asked
+
+
+def _told(model: Linear, names: Sequence[str], signals: Mapping[str, float]) -> float:
+    """Return the probability that a model reads from some signals."""
+    row = np.asarray([[signals[name] for name in names]], np.float32)
+    return _probability(float(model.logits(row)[0]))
 
 
 def _probability(logit: float) -> float:

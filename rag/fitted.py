@@ -36,7 +36,7 @@ SENTENCE_FEATURES = (
     "read_below_best",
     "read_page",
 )
-ANSWER_FEATURES = (
+TOPIC_FEATURES = (
     "cosine",
     "paper_cosine",
     "coverage_paper",
@@ -47,10 +47,14 @@ ANSWER_FEATURES = (
     "rarest_met",
     "lexical_terms",
     "gap",
-    "number_missing",
+)
+DETAIL_FEATURES = (
     "read_best",
     "read_page",
     "read_page_of_best",
+    "number_missing",
+    "name_met",
+    "missing_weight",
 )
 PAPER_FEATURES = (
     "score",
@@ -79,12 +83,15 @@ class Linear:
 class Weights:
     """The fitted models and the probability below which the default is to abstain.
 
-    ``paper`` orders the papers that were read; None leaves them as they were found.
+    ``topic`` says whether the library is about what is asked, ``detail`` whether a paper on it
+    holds the very thing; without ``detail`` every paper is taken to hold it. ``paper`` orders the
+    papers that were read; None leaves them as they were found.
     """
 
     sentence: Linear
-    answer: Linear
+    topic: Linear
     abstain_below: float
+    detail: Linear | None = None
     paper: Linear | None = None
 
 
@@ -95,8 +102,9 @@ def packaged_weights(mode: Mode = "read") -> Weights:
     stored = json.loads(text)[mode]
     return Weights(
         _linear(stored["sentence"], SENTENCE_FEATURES),
-        _linear(stored["answer"], ANSWER_FEATURES),
+        _linear(stored["topic"], TOPIC_FEATURES),
         float(stored["abstain_below"]),
+        _linear(stored["detail"], DETAIL_FEATURES) if "detail" in stored else None,
         _linear(stored["paper"], PAPER_FEATURES) if "paper" in stored else None,
     )
 

@@ -125,7 +125,8 @@ CONDITION = compiled(r"<if>\b")
 
 # An order: matched where a clause begins, behind "please", "you must", "when asked about it," …
 AT_START = (
-    _rule(ORDERS, r"<drop>\b[^.]{0,70}?\b<rules>"),
+    _rule(ORDERS, r"<drop>\b[^.]{0,70}?\b<rules>|<drop> (?:the|this|that|your|any|every|all|what)"
+          r" (?:\w+ ){0,2}?(?:questions?|quer(?:y|ies)|users?|requests?|asked)\b"),
     _rule(DICTATES, r"(?!<weak>\b)<say>\b<payload>|<speak>\b<spoken>"
           r"|<weak>\b(?:[^.;]{0,60}?⟦⟧|\s+(?:<only>|<means>|zero)\b"
           r"|\s+-?\d[\d.,]*%?(?= as\b|\W*$|[,;])|\s+(?:the )?(?:word|phrase|figure|value|number)"

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from .names import systems_in
+
 Wanted = Literal[
     "", "number", "list", "name", "authors", "yes/no", "reason", "way", "definition", "papers"
 ]
@@ -82,7 +84,9 @@ def kinds_of(text: str, language: Language) -> Kinds:
         or bool(language in _OTHER and _OTHER[language][name].search(text))
         for name in ("many", "number", "list", "compare")
     }
-    read["compare"] = read["compare"] or bool(_COMPARATIVE.search(text) and _OR.search(text))
+    read["compare"] = read["compare"] or bool(
+        (_COMPARATIVE.search(text) and _OR.search(text)) or _sets_names_apart(text)
+    )
     yes_no = _is_yes_no(text, language) and not read["many"]
     wanted = _wanted(text, language, read, yes_no)
     unit = _unit(text) if read["number"] else ""
@@ -95,14 +99,32 @@ _COMPARATIVE = re.compile(
 _OR = re.compile(r"\bor\b", re.IGNORECASE)
 
 
+_EACH = re.compile(r"\b(both|each|same|instead|either)\b|: which\b", re.IGNORECASE)
+_JOINED = re.compile(r"(\S+) (?:and|or) (?:the )?(\S+)")
+
+
+def _sets_names_apart(text: str) -> bool:
+    """Say whether two system names are joined and asked about one by one ("what does each …")."""
+    names = set(systems_in(text))
+    return bool(_EACH.search(text)) and any(
+        {found[1].strip(",.:;?"), found[2].strip(",.:;?")} <= names
+        for found in _JOINED.finditer(text)
+    )
+
+
 def _table(**patterns: str) -> dict[str, re.Pattern[str]]:
     return {name: re.compile(pattern, re.IGNORECASE) for name, pattern in patterns.items()}
 
 
 _ENGLISH = _table(
-    many=r"\b(which|what|list|find|show|name|any|all|how many|are there)\b[^.?!]{0,60}?\b"
-    r"(papers|works|articles|studies|publications|abstracts)\b"
-    r"|\b(the|those|these)\s+([\w-]+\s+){0,3}(papers|works|articles|studies)\b",
+    many=r"\b(which|what|list|find|show|name|any|all|are there)\b(?<!how many)[^.?!]{0,60}?\b"
+    r"(papers|works(?! (best|better|well|as|in|for|with))|articles|studies|publications|"
+    r"abstracts)\b"
+    r"|\b(the|those|these)\s+([\w-]+\s+){0,3}(papers|works|articles|studies)\b"
+    r"|\b(what|which|is there( any)?|are there( any)?|any)\s+(work|research|literature)\b"
+    r"|^\W*((is there )?(any(thing|one|body)?|something)|work|research) (on|about)\b"
+    r"|^\W*which ones\b"
+    r"|\bwho( else)? works on\b|\bwhat(('s| is) there| (do|have) we (have|got)) (on|about)\b",
     number=r"\bhow (many|much|large|big|long|often|far|fast|accurate)\b|\bwhat (is|was|are) the "
     r"(number|share|percentage|rate|score|accuracy|size)\b|\b(percentage|what (score|share|rate|"
     r"accuracy|speed-?up))\b|\bby how\b|\bwhat does .{1,80} score\b",

@@ -7,7 +7,7 @@ from .evidence import Reading
 from .question import Question
 from .schema import Evidence
 
-LIST_SHARE = 0.5  # a paper stays in a list while its score is this share of the best one's
+LIST_SHARE = 0.65  # a paper stays in a list while its score is this share of the best one's
 CONTRIBUTION = 1.5  # in a list, a sentence that says what its paper does counts so much more
 
 

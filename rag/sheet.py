@@ -81,9 +81,9 @@ class Sheet:
     def _kept(self, n: int) -> Owners:
         return np.flatnonzero((self._owner == n) & ~self.is_barred)
 
-    def take(self, scores: Sequence[PageScores]) -> None:
-        """Take what the evidence model says of ``pages()``, in their order."""
-        for n, one in enumerate(scores):
+    def take(self, scores: Sequence[PageScores], *, first: int = 0) -> None:
+        """Take what the evidence model says of ``pages()``, in their order, from one on."""
+        for n, one in enumerate(scores, start=first):
             self._read[self._kept(n)] = _eased(one.sentences)
             self._answers[n] = _eased(np.float32(one.answers))
 
@@ -218,7 +218,7 @@ class Sheet:
         }
 
     def signals(self, features: Vectors, best: int) -> dict[str, float]:
-        """Describe how well the papers meet the question, in the names of ``ANSWER_FEATURES``.
+        """Describe how well the papers meet the question, by the names of the fitted models.
 
         Args:
             features: What ``features`` returned.

@@ -2,42 +2,55 @@
 
 One command makes them anew from labelled questions; docs/evidence.md names the data and figures:
 
-    python -m eval.bench.fit_evidence --questions QUESTIONS.jsonl --library NAME \\
+    python -m eval.bench.fit_evidence --mode read --questions QUESTIONS.jsonl --library NAME \\
         --topical NAME=FILE --foreign NAME=FILE --out rag/weights/evidence.json
 
 The libraries are made before with ``citewell add``. Questions belong to papers; a fifth of the
-papers (by a checksum of the paper's name) is kept back for development and never fitted.
+papers (by a checksum of the paper's name) is kept back for development and never fitted. Weights
+for reading with the evidence model (``--mode read``) are fitted on the tenth that the model was not
+trained on, those for reading without it (``plain``) on all others.
 """
 
 import argparse
-import hashlib
 import json
 import logging
 import random
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag import question as questions
 from rag.evidence import Reader, Reading
-from rag.fitted import ANSWER_FEATURES, SENTENCE_FEATURES, Linear, Weights
+from rag.evidence_model import packaged_model
+from rag.fitted import (
+    DETAIL_FEATURES,
+    PAPER_FEATURES,
+    SENTENCE_FEATURES,
+    TOPIC_FEATURES,
+    Linear,
+    Mode,
+    Weights,
+)
 from rag.index import QUERIES_KEPT
 from rag.library import Library, open_library
 from rag.question import Question
 from rag.retrieval import Searcher
 from rag.schema import Turn
 
+from .evidence_pairs import part_of
+
 log = logging.getLogger(__name__)
 
 Floats = NDArray[np.float64]
 SAMPLE = 225  # questions of one kind taken for the abstention model
 SEED = 3
-REFUSED = 0.02  # share of topical questions that the default threshold may refuse
+REFUSED = 0.05  # share of topical questions that the default threshold may refuse
+SHRINK = 0.02  # weight of the squared weights beside the loss of the lists
 SHORTEST = 15  # letters of a sentence that is compared with a gold one
 
 
@@ -56,12 +69,29 @@ class Read:
             [len(f) > SHORTEST and any(w in f or f in w for w in wanted if w) for f in found], float
         )
 
+    def right_papers(self) -> Floats:
+        """Return 1 for each paper read that the question's labels name, in the order given."""
+        titles = {_letters(one.get("title", "")) for one in self.record.get("relevant", [])}
+        return np.asarray(
+            [_letters(one.paper.title) in titles for one in self.reading.papers], float
+        )
+
+
+def serves(record: dict[str, Any], mode: Mode) -> bool:
+    """Say whether a question may be fitted on."""
+    part = part_of(_name(record))
+    return part == "mix" if mode == "read" else part != "held"
+
 
 def is_held_back(record: dict[str, Any]) -> bool:
     """Say whether a question's paper belongs to the development fifth."""
+    return part_of(_name(record)) == "held"
+
+
+def _name(record: dict[str, Any]) -> str:
+    """Return the name of the paper that a question belongs to."""
     papers = [*record.get("relevant", []), *record.get("nearest", [])]
-    name = str(papers[0].get("doc_id") or papers[0].get("title")) if papers else record["id"]
-    return int(hashlib.md5(name.encode(), usedforsecurity=False).hexdigest(), 16) % 5 == 0
+    return str(papers[0].get("doc_id") or papers[0].get("title")) if papers else str(record["id"])
 
 
 def _letters(text: str) -> str:
@@ -76,11 +106,12 @@ def _records(file: Path) -> list[dict[str, Any]]:
 
 
 def read_all(
-    library: Library, records: Sequence[dict[str, Any]], weights: Weights
+    library: Library, records: Sequence[dict[str, Any]], weights: Weights, mode: Mode
 ) -> Iterator[Read]:
     """Search and read a library for every question."""
     index = library.engine("quote").index
-    searcher, reader = Searcher(index), Reader(index, weights)
+    load = packaged_model if mode == "read" else None
+    searcher, reader = Searcher(index), Reader(index, weights, load_model=load)
     for start in range(0, len(records), QUERIES_KEPT):
         part = records[start : start + QUERIES_KEPT]
         asked = [_understood(record) for record in part]
@@ -122,23 +153,31 @@ def fit_sentences(read: Sequence[Read]) -> Linear:
     return Linear(tuple(float(w) for w in weights), bias)
 
 
-def signals(read: Sequence[Read]) -> Floats:
-    """Return one row of abstention signals a question, in the order of ``ANSWER_FEATURES``."""
-    return np.asarray([[one.reading.signals[name] for name in ANSWER_FEATURES] for one in read])
+def signals(read: Sequence[Read], names: Sequence[str]) -> Floats:
+    """Return one row of signals a question, in the order of ``names``."""
+    return np.asarray([[one.reading.signals[name] for name in names] for one in read])
 
 
-def fit_answers(topical: Sequence[Read], foreign: Sequence[Read]) -> tuple[Linear, float]:
-    """Fit the abstention model and choose its threshold.
-
-    Returns:
-        (model, probability below which ``REFUSED`` of the topical questions lie).
-    """
-    good, bad = signals(topical), signals(foreign)
+def fit_signals(good: Sequence[Read], bad: Sequence[Read], names: Sequence[str]) -> Linear:
+    """Fit a model that tells questions with an answer from those without, each half the weight."""
+    rows = np.concatenate([signals(good, names), signals(bad, names)])
     labels = np.concatenate([np.ones(len(good)), np.zeros(len(bad))])
-    weights, bias = logistic(np.concatenate([good, bad]), labels, balanced=True)
-    probability = 1 / (1 + np.exp(-(good @ weights + bias)))
-    model = Linear(tuple(float(w) for w in weights), bias)
-    return model, float(np.quantile(probability, REFUSED))
+    weights, bias = logistic(rows, labels, balanced=True)
+    return Linear(tuple(float(w) for w in weights), bias)
+
+
+def threshold(weights: Weights, answerable: Sequence[Read]) -> float:
+    """Return the probability below which ``REFUSED`` of the answerable questions lie."""
+    chance = chances(weights.topic, answerable, TOPIC_FEATURES)
+    if weights.detail:
+        chance = chance * chances(weights.detail, answerable, DETAIL_FEATURES)
+    return float(np.quantile(chance, REFUSED))
+
+
+def chances(model: Linear, read: Sequence[Read], names: Sequence[str]) -> Floats:
+    """Return the probability that a model gives each question."""
+    logits = signals(read, names) @ np.asarray(model.weights) + model.bias
+    return np.asarray(1 / (1 + np.exp(-logits)))
 
 
 def as_json(weights: Weights) -> dict[str, Any]:
@@ -150,25 +189,68 @@ def as_json(weights: Weights) -> dict[str, Any]:
 
     return {
         "sentence": linear(weights.sentence, SENTENCE_FEATURES),
-        "answer": linear(weights.answer, ANSWER_FEATURES),
-        "abstain_below": round(weights.abstain_below, 3),
+        "topic": linear(weights.topic, TOPIC_FEATURES),
+        "abstain_below": round(weights.abstain_below, 4),
+        **({"detail": linear(weights.detail, DETAIL_FEATURES)} if weights.detail else {}),
+        **({"paper": linear(weights.paper, PAPER_FEATURES)} if weights.paper else {}),
     }
 
 
+def fit_papers(read: Sequence[Read]) -> Linear:
+    """Fit the model that orders the papers read, on questions whose paper is among them.
+
+    The order is fitted list by list (softmax over the papers of a question, as ListNet does: Cao et
+    al. 2007), then brought to probabilities by a logistic regression on its own scores.
+    """
+    from scipy.optimize import minimize
+
+    lists = [(one.reading.paper_features, one.right_papers()) for one in read]
+    lists = [(rows, right) for rows, right in lists if right.any()]
+    scale = np.concatenate([rows for rows, _ in lists]).std(axis=0) + 1e-6
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        total, gradient = SHRINK * weights @ weights, 2 * SHRINK * weights
+        for rows, right in lists:
+            scores = rows / scale @ weights
+            chance = np.exp(scores - scores.max())
+            chance, wanted = chance / chance.sum(), right / right.sum()
+            total -= wanted @ np.log(chance + 1e-12) / len(lists)
+            gradient = gradient + (rows / scale).T @ (chance - wanted) / len(lists)
+        return float(total), gradient
+
+    found = minimize(loss, np.zeros(len(PAPER_FEATURES)), jac=True).x / scale
+    scores = np.concatenate([rows @ found for rows, _ in lists])[:, None]
+    slope, bias = logistic(scores, np.concatenate([right for _, right in lists]))
+    return Linear(tuple(float(w * slope[0]) for w in found), bias)
+
+
 def fit(arguments: argparse.Namespace) -> Weights:
-    """Fit the model that chooses sentences and the one that decides when to abstain."""
-    blank = Weights(_blank(SENTENCE_FEATURES), _blank(ANSWER_FEATURES), 0.0)
-    records = [r for r in _records(arguments.questions) if r["answerable"]]
-    train = [r for r in records if not is_held_back(r)]
+    """Fit the models that choose sentences, order papers and decide when to abstain.
+
+    What tells topics apart needs no evidence model, so the libraries of other fields are read
+    without it.
+    """
+    mode: Mode = arguments.mode
+    blank = Weights(_blank(SENTENCE_FEATURES), _blank(TOPIC_FEATURES), 0.0)
+    records = [r for r in _records(arguments.questions) if serves(r, mode)]
+    good = [one for pair in arguments.topical for one in _read_pair(pair, blank, True)]
+    bad = [one for pair in arguments.foreign for one in _read_pair(pair, blank, False)]
+    weights = replace(blank, topic=fit_signals(good, bad, TOPIC_FEATURES))
     with open_library(arguments.library) as library:
-        sentence = fit_sentences(list(read_all(library, train, blank)))
-    topical = [one for pair in arguments.topical for one in _read_pair(pair, blank, topical=True)]
-    foreign = [one for pair in arguments.foreign for one in _read_pair(pair, blank, topical=False)]
-    answer, threshold = fit_answers(topical, foreign)
-    return Weights(sentence, answer, threshold)
+        answerable = [r for r in records if r["answerable"]]
+        read = list(read_all(library, answerable, weights, mode))
+        weights = replace(weights, sentence=fit_sentences(read))
+        if mode == "plain":
+            return replace(weights, abstain_below=threshold(weights, good))
+        read = list(read_all(library, answerable, weights, mode))  # the best sentence is known now
+        near = [r for r in records if not r["answerable"]]
+        misses = list(read_all(library, near, weights, mode))
+    detail = fit_signals(read, misses, DETAIL_FEATURES)
+    weights = replace(weights, detail=detail, paper=fit_papers(read))
+    return replace(weights, abstain_below=threshold(weights, read))
 
 
-def _read_pair(pair: str, weights: Weights, *, topical: bool) -> list[Read]:
+def _read_pair(pair: str, weights: Weights, topical: bool) -> list[Read]:
     """Read ``LIBRARY=FILE``: a sample of the file's questions, asked of the library.
 
     Where questions name their papers, topical ones are those whose paper the library holds, foreign
@@ -179,7 +261,7 @@ def _read_pair(pair: str, weights: Weights, *, topical: bool) -> list[Read]:
         titles = {_letters(paper.title) for paper in library.papers()}
         records = [r for r in _records(Path(file)) if _fits(r, titles, topical=topical)]
         chosen = random.Random(SEED).sample(records, min(SAMPLE, len(records)))
-        return list(read_all(library, chosen, weights))
+        return list(read_all(library, chosen, weights, "plain"))
 
 
 def _fits(record: dict[str, Any], titles: set[str], *, topical: bool) -> bool:
@@ -198,6 +280,7 @@ def _blank(names: Sequence[str]) -> Linear:
 def main() -> None:
     """Parse the command line, fit, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--mode", choices=get_args(Mode), default="read")
     parser.add_argument("--questions", type=Path, required=True)
     parser.add_argument("--library", required=True, help="holds the papers of --questions")
     parser.add_argument("--topical", action="append", default=[], metavar="LIBRARY=FILE")
@@ -206,7 +289,9 @@ def main() -> None:
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO)
     weights = fit(arguments)
-    arguments.out.write_text(json.dumps(as_json(weights), indent=1) + "\n", "utf-8")
+    stored = json.loads(arguments.out.read_text("utf-8")) if arguments.out.exists() else {}
+    stored[arguments.mode] = as_json(weights)  # the other mode's weights stay
+    arguments.out.write_text(json.dumps(stored, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
