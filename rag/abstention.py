@@ -10,6 +10,8 @@ TELLING = 2  # sentences of the nearest paper that are shown
 NEAR_COSINE = 0.55  # of question and paper: above it they speak of the same thing
 NEAR_NAME = 0.3  # how rare a name of the question must be that the paper holds, 0 to 1
 
+UNKNOWN_NAME = 0.9  # how rare a name of the question may be that no paper holds, 0 to 1
+
 
 def nearest_told(reading: Reading) -> tuple[Evidence, ...]:
     """Return what the nearest paper tells about the matter, where it is the right paper.
@@ -34,6 +36,8 @@ def _is_near(reading: Reading) -> bool:
     held = {paper_id for ids in reading.named.values() for paper_id in ids}
     if reading.named:
         return nearest in held and reading.signals.get("name_met", 0.0) >= NEAR_NAME
+    if reading.signals.get("name_unknown", 0.0) >= UNKNOWN_NAME:
+        return False
     return _cosine(reading.papers, nearest) >= NEAR_COSINE
 
 

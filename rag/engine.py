@@ -15,7 +15,7 @@ from . import question as questions
 from .abstention import ABSTENTION, abstention_text, as_citations, nearest_told
 from .acronyms import expand
 from .agreement import disagreement, with_both
-from .evidence import Reader, Reading
+from .evidence import MOST_HOLDERS, Reader, Reading
 from .evidence_model import packaged_model
 from .index import Index
 from .names import systems_in
@@ -31,8 +31,8 @@ EMPTY = "This library holds no papers yet. Add some: citewell add FILE"
 NO_MATCH = "No paper in this library matches the filters. Change or drop them."
 COURTESY = "Ask me about the papers in this library."
 MOST_SYSTEMS = 4  # names of a comparison that are looked up one by one
-MOST_HOLDERS = 3  # of the papers read: a name that more of them hold singles none out
 NAMED_SHARE = 1 / 3  # of the usual probability is enough for a question that names a system
+MANY_SHARE = 1 / 3  # the same for a question about several papers
 MORE_STATEMENTS = 2  # in an answer that lists or compares
 LLM_EVIDENCE = 6  # sentences in a prompt: about 200 tokens
 
@@ -178,7 +178,7 @@ class AnswerEngine(BaseQueryEngine):
     ) -> tuple[RankedPaper, ...]:
         """Put papers before all others that a follow-up points at or whose names it compares."""
         ranked = {one.paper.id: one for one in papers}
-        first = self._preferred(question, papers)
+        first = self._preferred(question, papers, filters)
         systems = systems_in(question.search) if question.compare else []
         for system in systems[:MOST_SYSTEMS]:
             for one in self._searcher.search(system, top_k=1, filters=filters).papers:
@@ -187,10 +187,11 @@ class AnswerEngine(BaseQueryEngine):
         return (*first.values(), *(one for one in papers if one.paper.id not in first))
 
     def _preferred(
-        self, question: Question, papers: tuple[RankedPaper, ...]
+        self, question: Question, papers: tuple[RankedPaper, ...], filters: Filters | None
     ) -> dict[str, RankedPaper]:
         """Return the papers of the last answer that a follow-up points at, ranked as the best."""
-        known = self.index.catalogue.papers(question.prefer)
+        allowed = set(self.index.catalogue.matching(filters)) if filters else set(question.prefer)
+        known = self.index.catalogue.papers([one for one in question.prefer if one in allowed])
         meant = [known[name] for name in question.prefer if name in known]
         names = questions.preferring(question, meant).prefer
         ranked = {one.paper.id: one for one in papers}
@@ -218,6 +219,8 @@ class AnswerEngine(BaseQueryEngine):
         few = any(len(holders) <= MOST_HOLDERS for holders in reading.named.values())
         if few and not self._reader.reads:
             limit *= NAMED_SHARE
+        elif asked.question.many:
+            limit *= MANY_SHARE
         return asked.stated.decisive or reading.probability >= limit
 
     def _nothing(self, filters: Filters | None) -> str:

@@ -31,7 +31,10 @@ from .sheet import Sheet
 
 PAPERS_READ = 8  # papers whose sentences are compared
 PAPERS_READ_FOR_MANY = 12  # the same for a question about several papers
+MOST_NOTES = 3  # best papers of which is said that sentences were left out
 FIRST_ROUND = 2  # papers that the evidence model reads before it asks itself whether that is enough
+MOST_HOLDERS = 3  # of the papers read: a name that more of them hold singles none out
+NAMED_TOPIC = 0.8  # least probability of the topic where the question names such a system
 SURE = 3.0  # its logit for "this abstract answers" from which on it reads no further
 
 
@@ -110,33 +113,45 @@ class Reader:
             return Reading()
         papers = papers[: PAPERS_READ_FOR_MANY if question.many else PAPERS_READ]
         sheet = Sheet(self._index, question, papers)
-        if sheet.is_empty:  # all were removed since they were found
-            return Reading(papers=tuple(papers))
+        if sheet.is_empty:  # all removed since, or nothing but orders
+            return Reading(papers=tuple(papers), notes=tuple(sheet.notes().values())[:MOST_NOTES])
         self._read_pages(question, sheet)
         features = sheet.features()
         logits = self.weights.sentence.logits(features)
         order = np.argsort(-logits, kind="stable")
         order = order[~sheet.is_barred[order]]
         signals = sheet.signals(features, int(order[0]))
+        ordered = tuple(papers) if question.many else self._ordered(papers, sheet)
+        noted, named = sheet.notes(), sheet.named()
         return Reading(
             sentences=tuple(sheet.evidence(int(i), float(logits[i])) for i in order),
             features=features[order],
             vectors=sheet.vectors[order],
-            probability=self._chance(question, signals),
+            probability=self._chance(question, signals, named),
             signals=signals,
-            named=sheet.named(),
-            papers=tuple(papers) if question.many else self._ordered(papers, sheet),
+            named=named,
+            papers=ordered,
             paper_features=sheet.paper_features(),
-            notes=tuple(sheet.notes()),
+            notes=tuple(
+                noted[one.paper.id] for one in ordered[:MOST_NOTES] if one.paper.id in noted
+            ),
         )
 
-    def _chance(self, question: Question, signals: Mapping[str, float]) -> float:
+    def _chance(
+        self,
+        question: Question,
+        signals: Mapping[str, float],
+        named: Mapping[str, tuple[str, ...]],
+    ) -> float:
         """Estimate that the library is about the matter, and that a paper holds the very thing.
 
-        The second part is left out for a question about several papers: what it asks for need not
+        A system name of the question that few of the papers hold says enough about the first. The
+        second part is left out for a question about several papers: what it asks for need not
         stand in any one of them.
         """
         chance = _told(self.weights.topic, TOPIC_FEATURES, signals)
+        if self.reads and any(len(holders) <= MOST_HOLDERS for holders in named.values()):
+            chance = max(chance, NAMED_TOPIC)
         if self.weights.detail and not (question.many or question.compare):
             chance *= _told(self.weights.detail, DETAIL_FEATURES, signals)
         return chance

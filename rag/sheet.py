@@ -20,6 +20,7 @@ UNREAD = 2.0  # below 0: what the evidence model has not read
 Owners = NDArray[np.int64]  # for each sentence, which paper it is from
 _ASKING = frozenset({"how", "what", "why", "which", "who", "when", "where", "many", "much"})
 _HAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_NUMBER_AND_UNIT = re.compile(r"(?<=\d)(?=[A-Za-z%]{1,3}\b)")  # "1.8dB" is "1.8 dB"
 _DIGIT = re.compile(r"\d")
 _SERIES = re.compile(r"(?:,[^,.]{2,60}){2,}|\(\d\)|\bboth\b", re.IGNORECASE)
 _OURS = re.compile(
@@ -62,13 +63,13 @@ class Sheet:
         titles = [ranked.paper.title for ranked in self._papers]
         self._titles = ["" if addresses_a_machine(title) else title for title in titles]
 
-    def notes(self) -> list[str]:
-        """Say of which papers sentences were left out, and why."""
-        notes = []
+    def notes(self) -> dict[str, str]:
+        """Return paper id → what was left out of it, and why; only papers that lost something."""
+        notes = {}
         for n, ranked in enumerate(self._papers):
             of_paper = [self._reasons[i] for i in np.flatnonzero(self._owner == n)]
             if note := note_on(ranked.paper.label, of_paper):
-                notes.append(note)
+                notes[ranked.paper.id] = note
         return notes
 
     def pages(self) -> list[Page]:
@@ -103,15 +104,18 @@ class Sheet:
         weights = terms.weights([*asked, *context])
         self._heaviest = terms.heaviest
         self._names = set(terms.terms(" ".join(names_in(self._question.asked))))
+        self._systems = set(terms.terms(" ".join(systems_in(self._question.asked))))
+        unit = set(terms.terms(self._question.unit))  # "dB" is neither a name nor a topic
+        self._names -= unit
         weights = {  # a word of another language, which no paper holds, says nothing about them
             term: weight
             for term, weight in weights.items()
-            if weight < self._heaviest or not self._is_foreign(term)
+            if weight < self._heaviest or not (term in unit or self._is_foreign(term))
         }
         self._asked = {term: weights[term] for term in asked if term in weights}
         self._context = {term: weights[term] for term in context if term in weights}
         self._held = [
-            set() if barred else set(terms.terms(self._text(i)))
+            set() if barred else set(terms.terms(_NUMBER_AND_UNIT.sub(" ", self._text(i))))
             for i, barred in enumerate(self.is_barred)
         ]
         self._paper_terms = [
@@ -122,7 +126,7 @@ class Sheet:
     def _is_foreign(self, term: str) -> bool:
         if self._question.language == "en":
             return bool(_HAN.search(term))
-        return term not in self._names
+        return term not in self._systems
 
     def _read_vectors(self, index: Index, ids: Sequence[str]) -> None:
         """Compare each sentence's vector with the question's."""
@@ -142,6 +146,7 @@ class Sheet:
                 rows = index.embedder.embed_texts([self._text(i) for i in range(at, at + count)])
             self.vectors[at : at + count] = rows
             at += count
+        self.vectors[self.is_barred] = 0
         self._cosines = self.vectors @ vector
 
     def _text(self, i: int) -> str:

@@ -82,11 +82,11 @@ def test_b11_pages_hold_neither_sentences_nor_titles_that_give_orders(index):
 
 
 def test_b11_the_notes_say_of_which_papers_sentences_were_left_out(index):
-    notes = sheet(index).notes()
+    notes = list(sheet(index).notes().values())
     assert len(notes) == 2
     assert notes[0].startswith("One sentence of “Moss as a record” was left out: it gives orders")
     assert notes[1].startswith("One sentence of “Braces of orders” was left out")
-    assert sheet(index, numbers=(HERONS, FISH)).notes() == []
+    assert sheet(index, numbers=(HERONS, FISH)).notes() == {}
 
 
 def test_b11_words_of_a_barred_sentence_count_for_nothing(index):
