@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from .verify.reading import Text, Token
+from .verify.reading import MOST, Text, Token
 from .verify.stems import stem
 from .verify.units import (
     AFTER,
@@ -48,7 +48,7 @@ def quantities(text: Text) -> list[Quantity]:
     """Find the numbers of a text, in order; numbers inside names ("GPT-4") are no quantities."""
     found: list[Quantity] = []
     index = 0
-    while index < len(text.tokens):
+    while index < len(text.tokens) and len(found) < MOST:
         one = _quantity(text, index)
         if one:
             found.append(one)
@@ -66,6 +66,8 @@ def _quantity(text: Text, index: int) -> Quantity | None:
         dimension, scale, end = _unit(tokens, end)
         value, step = value * scale, step * scale
     head, around = tokens[index], tokens[max(0, index - 4) : end + 4]
+    if dimension == "percent" and any(t.lower == "absolute" for t in around):
+        dimension = "points"
     last = tokens[end - 1]
     written = text.plain[head.start : last.start + len(last.text)]
     return Quantity(

@@ -4,7 +4,16 @@ import textwrap
 from collections.abc import Sequence
 
 from .citations import render
-from .schema import Answer, BadRecord, Citation, ImportReport, Paper, RankedPaper, Status
+from .schema import (
+    Answer,
+    BadRecord,
+    Citation,
+    ImportReport,
+    Paper,
+    RankedPaper,
+    Statement,
+    Status,
+)
 from .text import one_line
 
 WIDTH = 88
@@ -177,10 +186,36 @@ def _doubts(answer: Answer) -> list[str]:
     for one in said:
         doubt = _DOUBTS.get(one.support) if one.citations else "No source stands behind"
         if doubt:
-            doubts.append(f"{doubt}: “{one_line(one.text, LONGEST_LINE)}”")
+            why = f" – {one.reason}." if one.reason else ""
+            doubts.append(f"{doubt}: “{one_line(one.text, LONGEST_LINE)}”{why}")
+    doubts += [
+        f"{repair_text(one)}: “{one_line(one.text, LONGEST_LINE)}”"
+        for one in said
+        if one.repaired_from is not None
+    ]
     if any(one.support == "unchecked" and one.citations for one in said):
         doubts.append(f"Written by {answer.llm}. Nothing has compared it with the quotes yet.")
     return doubts
+
+
+def repair_text(statement: Statement) -> str:
+    """Say how a statement's markers were repaired, as the start of a sentence."""
+    now = "".join(f"[{marker}]" for marker in statement.citations)
+    if not statement.repaired_from:
+        return f"The model cited nothing; {now} was added, which supports it"
+    before = "".join(f"[{marker}]" for marker in statement.repaired_from)
+    return f"The model cited {before} in its own numbering; {now} supports it better"
+
+
+def is_changed(answer: Answer, streamed: str) -> bool:
+    """Say whether an answer is no longer what was streamed of it, since it was checked."""
+    if answer.abstained:
+        return False
+    return _bare(streamed) != _bare(answer.text)
+
+
+def _bare(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
 
 
 def _invented(markers: Sequence[int]) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from rag.render import repair_text
 from rag.schema import Answer, Citation, Paper, RankedPaper, Statement
 
 from .escape import attribute, plain, with_maths
@@ -107,11 +108,20 @@ def _statement(
 ) -> str:
     support = one.support if known or is_free else "nothing"
     markers = "".join(_marker(citation, turn) for citation in known)
+    checked = "".join(f'<span class="cw-note">{with_maths(note)}</span>' for note in _checks(one))
     by = by if one.support == "verbatim" else ""
     return (
         f'<p class="cw-statement cw-is-{attribute(support)}">{with_maths(one.text)}'
-        f'<span class="cw-end">{markers}{badge(support)}{by}</span></p>'
+        f'<span class="cw-end">{markers}{badge(support)}{by}{checked}</span></p>'
     )
+
+
+def _checks(one: Statement) -> list[str]:
+    """Return why a statement is doubtful, and how its markers were repaired."""
+    notes = [f"{one.reason[0].upper()}{one.reason[1:]}."] if one.reason else []
+    if one.repaired_from is not None:
+        notes.append(f"{repair_text(one)}.")
+    return notes
 
 
 def _marker(citation: Citation, turn: int) -> str:

@@ -26,6 +26,7 @@ from rag.settings import Settings, load_settings
 from rag.verification import Cosines
 from rag.verify.compare import Verdict, compare
 
+from ..trec import corpus_path
 from .corpus import own_id
 
 OTHERS = 3  # sentences of the same abstract that a SciFact claim is compared with
@@ -99,8 +100,8 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as exc:
         raise RecordError(
-            f"The file {str(path)!r} cannot be read: {exc}. A UTF-8 file of JSON lines is expected. "
-            "Name another."
+            f"The file {str(path)!r} cannot be read: {exc}. A UTF-8 file of JSON lines is "
+            "expected. Name another."
         ) from exc
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -163,7 +164,7 @@ def scifact_pairs(folder: Path) -> list[Pair]:
         Kinds ``SUPPORT``, ``CONTRADICT``, and ``OTHER``: a supported claim with the sentences of
         the same abstract that are no rationale, one each, at most three.
     """
-    papers = corpus_papers(folder / "corpus.jsonl.gz")
+    papers = corpus_papers(corpus_path(folder))
     found: list[Pair] = []
     for _, row in _rows(folder / "qa.jsonl"):
         for place, one in enumerate(row["evidence"]):

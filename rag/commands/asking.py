@@ -88,13 +88,17 @@ def _streamed(
     from ..schema import Answer
 
     live = show and library.settings.llm != "quote"
+    streamed = ""
     for piece in library.stream(question, filters=filters):
         if isinstance(piece, Answer):
-            if live:
+            if live and render.is_changed(piece, streamed):
+                click.echo("\n\nAfter checking:\n\n" + render.answer_text(piece))
+            elif live:
                 click.echo("\n\n" + render.sources_text(piece))
             elif show:
                 click.echo(render.answer_text(piece))
             return piece
+        streamed += piece
         if live:
             click.echo(render.plain(piece), nl=False)
     raise RuntimeError("a stream ends with its answer")

@@ -75,10 +75,10 @@ def _judge(
 ) -> Finding | None:
     equal = [one for one in known if same_value(said, one)]
     fitting = [one for one in equal if fits_unit(said, one)]
-    if fitting:
-        return _judge_bound(said, fitting)
     if any(holds(said, one) for one in known) or _is_idle(said, source):
         return None
+    if fitting:
+        return _judge_points(said, fitting) or _judge_bound(said, fitting)
     if equal and not said.spelt:
         return Finding(f"says “{said.text}”, the source says “{equal[0].text}”")
     rival = _rival(said, known)
@@ -87,6 +87,13 @@ def _judge(
     if any(same_value(said, one) and fits_unit(said, one) for one in others):
         return Finding(f"“{said.text}” is not in the sentence, but elsewhere in its paper", False)
     return Finding(f"“{said.text}” is not in the source", not _is_list_count(said))
+
+
+def _judge_points(said: Quantity, fitting: Sequence[Quantity]) -> Finding | None:
+    """Doubt "points" where the source says per cent and not of what."""
+    if said.dimension == "points" and all(one.dimension == "percent" for one in fitting):
+        return Finding(f"says “{said.text}”, the source says “{fitting[0].text}”", False)
+    return None
 
 
 def _judge_bound(said: Quantity, fitting: Sequence[Quantity]) -> Finding | None:

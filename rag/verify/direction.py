@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from . import Finding, listed
-from .lexicon import COMPARING, COSTS, opposites, stems_of
-from .negation import denials
-from .reading import Text, Token
+from .lexicon import COMPARING, COSTS, STRONG, opposites, stems_of
+from .negation import reaches
+from .reading import MOST, Text, Token
 from .stems import akin, stem
 
 _REACH = 4  # words on either side that a direction is said of
+_SIGHT = 40  # tokens on either side in which these are looked for
 _SIDE = 8  # words on either side of a comparison
 _NEXT_TO = 2
 _HEAD_COUNTS = 3
@@ -34,12 +36,12 @@ class Direction:
 
 def directions(text: Text) -> list[Direction]:
     """Return the words of a text that have an opposite, once for each group they belong to."""
-    return list(_directions(text))
+    return list(islice(_directions(text), MOST))
 
 
 def _directions(text: Text) -> Iterator[Direction]:
     tokens = text.tokens
-    denied = {s for one in denials(text) if one.strong for s in one.scope[:_NEXT_TO]}
+    denied = _denied(text)
     for index, token in enumerate(tokens):
         if token.kind != "word":
             continue
@@ -48,7 +50,7 @@ def _directions(text: Text) -> Iterator[Direction]:
         for group, side in groups or ():
             if not _means_it(token, group, following, tokens, index):
                 continue
-            turned = -side if token.stem in denied else side
+            turned = -side if index in denied else side
             passive = bool(following and following.lower == "by")
             before, after = _sides(tokens, index)
             yield Direction(
@@ -61,6 +63,22 @@ def _directions(text: Text) -> Iterator[Direction]:
                 *((after, before) if passive else (before, after)),
                 compares=token.lower in COMPARING,
             )
+
+
+def _denied(text: Text) -> set[int]:
+    """Return the positions of the words that a strong denial stands right before."""
+    return {
+        place
+        for index, reached in reaches(text)
+        if text.tokens[index].lower in STRONG
+        for place in _first_words(text, index, reached)
+    }
+
+
+def _first_words(text: Text, index: int, reached: list[int]) -> range:
+    """Return the positions from a denial to the second word that it reaches."""
+    last = reached[:_NEXT_TO][-1] if reached else index
+    return range(index + 1, last + 1)
 
 
 def _means_it(
@@ -108,9 +126,11 @@ def _near(tokens: tuple[Token, ...], index: int, reach: int) -> frozenset[str]:
 
 def _sides(tokens: tuple[Token, ...], index: int) -> tuple[frozenset[str], frozenset[str]]:
     sentence = tokens[index].sentence
-    left = [t for t in tokens[:index] if t.sentence == sentence and t.content][-_SIDE:]
+    left = [
+        t for t in tokens[max(0, index - _SIGHT) : index] if t.sentence == sentence and t.content
+    ][-_SIDE:]
     right: list[Token] = []
-    for token in tokens[index + 1 :]:
+    for token in tokens[index + 1 : index + 1 + _SIGHT]:
         if token.sentence != sentence or (right and token.lower in _ENDS_SIDE):
             break
         right += [token] if token.content else []

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from . import Finding, listed
 from .lexicon import DENIES_NEXT, SOFT, STRONG, stems_of
-from .reading import Text, Token
+from .reading import MOST, Text, Token
 from .stems import akin, stem
 
 _PREFIXES = ("un", "in", "im", "ir", "il", "non", "dis", "de", "sub", "a", "mis")
 _NOT_ONLY = frozenset(listed("only just merely simply solely necessarily"))
 _HEADS = 2  # words behind a denial that carry it
+_FARTHEST = 20  # tokens behind a denial that are looked at
 _REACH = 4  # words behind a denial that it may turn round
 
 
@@ -32,20 +34,24 @@ class Denial:
 
 def denials(text: Text) -> list[Denial]:
     """Return the denials of a text, each with the words of its clause that it reaches."""
-    return list(_denials(text))
+    return list(islice(_denials(text), MOST))
 
 
 def _denials(text: Text) -> Iterator[Denial]:
     tokens = text.tokens
-    for index, reached in _found(text):
+    for index, reached in reaches(text):
         token = tokens[index]
         scope = tuple(tokens[place].stem for place in reached)
-        left = [t.stem for t in tokens[:index] if t.clause == token.clause and t.content]
+        left = [
+            t.stem
+            for t in tokens[max(0, index - _FARTHEST) : index]
+            if t.clause == token.clause and t.content
+        ]
         behind = frozenset(left[-_HEADS:])
         yield Denial(token.lower, token.lower in STRONG, scope, behind, token.sentence)
 
 
-def _found(text: Text) -> Iterator[tuple[int, list[int]]]:
+def reaches(text: Text) -> Iterator[tuple[int, list[int]]]:
     """Yield the position of every denial with the positions of the words that it reaches."""
     tokens = text.tokens
     for index, token in enumerate(tokens):
@@ -61,7 +67,7 @@ def _reached(tokens: tuple[Token, ...], index: int) -> list[int]:
     """Return the positions of the next few words of the clause; of one behind "non-"."""
     most = 1 if tokens[index].lower == "non" else _REACH
     found: list[int] = []
-    for place in range(index + 1, len(tokens)):
+    for place in range(index + 1, min(index + 1 + _FARTHEST, len(tokens))):
         if tokens[place].clause != tokens[index].clause or len(found) == most:
             break
         if tokens[place].content:
@@ -84,7 +90,7 @@ def _is_harmless(
 def _signs(text: Text) -> dict[str, set[int]]:
     """Return for every stem whether it is said (+1) or denied (-1), or both."""
     turned = [1] * len(text.tokens)
-    for _, reached in _found(text):
+    for _, reached in reaches(text):
         for position in reached:
             turned[position] *= -1
     signs: dict[str, set[int]] = {}

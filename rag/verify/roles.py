@@ -9,6 +9,7 @@ from .amounts import fits_unit, same_value
 from .reading import Text
 from .stems import akin
 
+MOST_NUMBERS = 12  # of a statement that are compared with one another
 _FARTHEST = 10  # tokens between a number and what it belongs to
 _CROSSING = 3  # a comma or bracket counts like so many tokens
 
@@ -31,14 +32,18 @@ def compare_roles(statement: Text, source: Text) -> list[Finding]:
         if len(matches := [one for one in known if same_value(said, one) and fits_unit(said, one)])
         == 1
     ]
-    for one, other in combinations(pairs, 2):
-        if one[1].index != other[1].index and _swapped(statement, source, one, other):
-            return [
-                Finding(
-                    f"“{one[0].text}” and “{other[0].text}” belong to other things in the source"
-                )
-            ]
+    for one, other in combinations(pairs[:MOST_NUMBERS], 2):
+        if _listed(one[0], other[0]) or _listed(one[1], other[1]):
+            continue
+        if _swapped(statement, source, one, other):
+            numbers = f"“{one[0].text}” and “{other[0].text}”"
+            return [Finding(f"{numbers} belong to other things in the source")]
     return []
+
+
+def _listed(one: Quantity, other: Quantity) -> bool:
+    """Say whether two numbers are one, or stand side by side: "13 and 28 %"."""
+    return other.index - one.end <= 1 and one.index - other.end <= 1
 
 
 def _swapped(

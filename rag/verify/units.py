@@ -66,7 +66,7 @@ BEFORE: tuple[tuple[str, str], ...] = (
     ("exceed", ">"), ("greater than", ">"), ("larger than", ">"), ("higher than", ">"),
     ("beyond", ">"), (">", ">"), ("≥", ">="), ("≤", "<="), ("<", "<"),
     ("less than", "<"), ("under", "<"), ("below", "<"), ("fewer than", "<"), ("lower than", "<"),
-    ("smaller than", "<"), ("within", "<="),
+    ("smaller than", "<"),
     ("over", "~"), ("about", "~"), ("around", "~"),
     ("approximately", "~"), ("roughly", "~"), ("nearly", "~"),
     ("almost", "~"), ("close to", "~"), ("some", "~"), ("~", "~"), ("≈", "~"), ("circa", "~"),
