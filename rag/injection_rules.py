@@ -174,6 +174,16 @@ AT_START = (
 
 ANYWHERE = (
     _rule(ORDERS, r"\b(?:you|<reader>) <must> (?:\w+ )?<drop>\b[^.]{0,70}?\b<rules>", _DEMANDS),
+    _rule(DICTATES, r"\b<answers>\b[^.;]{0,60} (?:is|are|be) the (?:word|phrase|string|sentence"
+          r"|code)\b|\b(?:half|part|beginning|end|rest|start) of (?:that|your|every|each) <answers>\b",
+          "answer answers response responses reply replies"),
+    _rule(ORDERS, r"\b(?:user|reader|asker)(?:'s|s')? (?:question|query|prompt|request|message)s?\b"
+          r"[^.;]{0,40}\b(?:contains?|mentions?|includes?|names?|asks?|is about)\b[^.;]{0,120}"
+          r"\b(?:must|shall|should|(?:is|are|has|have) to)\b",
+          "question query prompt request message"),
+    _rule(JUDGES, r"\b(?:must|shall|(?:is|are|has|have) to) be (?:described|presented|reported"
+          r"|called|portrayed|referred to) as (?:an? )?(?:\w+ ){0,2}?(?:hoax|fail\w*|fraud\w*|scam"
+          r"|retracted|wrong|false|fake|invalid|unreliable|best|flawed)\b", "must shall to"),
     _rule(ORDERS, r"\b(?:always|please|only|must|you) cite (?:<numbered>|<thispaper>|us\b|it\b)",
           "cite"),
     _rule(DICTATES, r"\byou <must> (?:\w+ )?<say>\b", "you"),

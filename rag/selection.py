@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from .composing import own_name
 from .evidence import Reading
 from .question import Question
 from .schema import Evidence
@@ -36,7 +37,21 @@ def choose(
         sides = list(_one_a_paper(_of_the_named(distinct, reading)).values())[:2]
         rest = [one for one in distinct if one not in sides]
         return tuple([*sides, *rest][:most])
-    return tuple(distinct[:most])
+    return tuple(_of_their_own(distinct, reading)[:most])
+
+
+def _of_their_own(sentences: Sequence[Evidence], reading: Reading) -> list[Evidence]:
+    """Keep the papers that present what the question names, when one of them was read.
+
+    What another paper says of a system is second-hand, and may be said to mislead.
+    """
+    owners = {
+        one.paper.id
+        for one in reading.papers
+        if one.paper.id in reading.named.get(own_name(one.paper) or "", ())
+    }
+    own = [one for one in sentences if one.paper.id in owners]
+    return own or list(sentences)
 
 
 def _contributions_up(reading: Reading) -> list[Evidence]:
