@@ -100,7 +100,7 @@ _OR = re.compile(r"\bor\b", re.IGNORECASE)
 
 
 _EACH = re.compile(r"\b(both|each|same|instead|either)\b|: which\b", re.IGNORECASE)
-_JOINED = re.compile(r"(\S+) (?:and|or) (?:the )?(\S+)")
+_JOINED = re.compile(r"(?<!\S)(\S++) (?:and|or) (?:the )?(\S+)")
 
 
 def _sets_names_apart(text: str) -> bool:

@@ -70,6 +70,6 @@ def test_only_a_few_terms_are_added():
 
 @pytest.mark.parametrize("part", ["(A", "(AB)", "AB, a ", "AB, an x ", "((", "x", "A-", "(AB a)"])
 def test_hostile_abstracts_are_read_in_linear_time(part):
-    began = time.perf_counter()
+    began = time.process_time()
     definitions(part * (40_000 // len(part)))
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2

@@ -310,7 +310,7 @@ def test_what_a_model_writes_is_streamed_and_followed_by_its_sources(filled):
     assert "Cold brewing" in run.out
     answer = filled("ask", QUESTION, "--llm", reply, "--json").json
     assert (answer["llm"], answer["invented"]) != (None, [])
-    assert answer["statements"][0]["support"] == "unchecked"
+    assert answer["statements"][0]["support"] == "supported"
 
 
 def test_questions_of_a_file_are_answered_in_order_with_their_ids(filled):

@@ -207,8 +207,17 @@ def test_a_paper_with_only_a_title_is_evidence(index):
 
 
 def test_a_question_in_another_script_is_compared_with_papers_of_that_script(index):
+    reading = read(index, "海草在低潮时生长缓慢吗？", weighing(coverage=1.0))
+    assert reading.sentences[0].text == "海草在低潮时生长缓慢。"
+    assert reading.feature("coverage")[:3] == pytest.approx([1.0, 0.3, 0.0], abs=0.05)
+    assert reading.signals["coverage_paper"] == pytest.approx(1.0)
+
+
+def test_a_question_in_another_script_finds_its_sentence_by_words_alone(tmp_path):
+    index = library(tmp_path / "library", model=WatchedEmbedding(refuses=lambda text: True))
     best = read(index, "海草在低潮时生长缓慢吗？").sentences[0]
     assert best.text == "海草在低潮时生长缓慢。"
+    index.close()
 
 
 def test_a_script_that_no_paper_uses_counts_neither_for_nor_against(tmp_path):

@@ -1,6 +1,8 @@
+import time
+
 import pytest
 
-from rag.kinds import kinds_of, language_of
+from rag.kinds import _sets_names_apart, kinds_of, language_of
 
 
 @pytest.mark.parametrize(
@@ -62,10 +64,67 @@ def flags_of(text):
         ("Which moss is green?", set()),
         ("How does moss hold lead, and is it safe?", set()),
         ("Are there any papers on moss?", {"many"}),
+        ("How many papers study moss?", {"number"}),
+        ("What work is there on moss?", {"many"}),
+        ("Which works study moss?", {"many", "list"}),
+        ("Is there any research on moss?", {"many"}),
+        ("Any literature about moss?", {"many"}),
+        ("Is there anything on moss?", {"many"}),
+        ("Something about moss", {"many"}),
+        ("Research on moss", {"many"}),
+        ("Which ones use zinc?", {"many", "list"}),
+        ("Who else works on moss?", {"many"}),
+        ("What's there on moss?", {"many"}),
+        ("What do we have on moss?", {"many"}),
+        ("What have we got about moss?", {"many"}),
+        ("What do we have to do with moss?", set()),
+        ("What happens to moss in springs?", set()),
+        ("Name three birds of the marsh", {"list"}),
+        ("What are the metals in moss?", {"list"}),
     ],
 )
 def test_forms_of_questions_are_read_in_five_languages(text, flags):
     assert flags_of(text) == flags
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Which model works best on moss?",
+        "Which network works well in parks?",
+        "Which method works for moss?",
+        "How many studies measured lead?",
+        "What does this work show?",
+    ],
+)
+def test_works_that_are_a_verb_and_papers_that_are_counted_ask_for_no_list_of_papers(text):
+    assert not kinds_of(text, "en").many
+
+
+@pytest.mark.parametrize(
+    ("text", "compares"),
+    [
+        ("What does each of ORCA7 and FinchNet prune?", True),
+        ("Do ORCA7 and the FinchNet use the same penalty?", True),
+        ("What do both ORCA7, and FinchNet keep?", True),
+        ("ORCA7 or FinchNet: which trains twice?", True),
+        ("Is either ORCA7 or FinchNet trained twice?", True),
+        ("Do moss, ORCA7 and FinchNet each prune?", True),
+        ("What do ORCA7 and FinchNet prune?", False),
+        ("Do moss and herons share the same park?", False),
+        ("Does ORCA7 share the same heads and layers?", False),
+        ("Does ORCA7 read the same parks as FinchNet?", False),
+    ],
+)
+def test_two_names_that_are_asked_about_one_by_one_are_compared(text, compares):
+    assert kinds_of(text, "en").compare is compares
+
+
+@pytest.mark.parametrize("part", ["a", "A1", "A1 and ", "each ", "a-", "d'"])
+def test_hostile_questions_take_linear_time(part):
+    began = time.process_time()
+    _sets_names_apart("each " + part * 20_000)
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize(
@@ -98,6 +157,8 @@ def test_forms_of_questions_are_read_in_five_languages(text, flags):
         ("What does FMC stand for?", "definition", ""),
         ("什么是剪枝？", "definition", ""),
         ("Which papers study moss?", "papers", ""),
+        ("Is there anything on moss?", "papers", ""),
+        ("How many papers study moss?", "number", "papers study moss"),
         ("Moss in parks", "", ""),
     ],
 )

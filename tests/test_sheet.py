@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
 
-from rag.evidence import Reader
+from rag.evidence import MOST_NOTES, Reader
 from rag.evidence_model import LOWEST, PageScores
 from rag.fitted import (
-    ANSWER_FEATURES,
+    DETAIL_FEATURES,
     PAPER_FEATURES,
     SENTENCE_FEATURES,
+    TOPIC_FEATURES,
     Linear,
     Weights,
     packaged_weights,
@@ -199,8 +200,9 @@ class Told:
 def weights(*, paper=None, **sentence):
     """Return models that look at a few features only; the order of papers is left alone."""
     own = Linear(tuple(sentence.get(name, 0.0) for name in SENTENCE_FEATURES), 0.0)
-    answer = Linear(tuple(float(name == "read_page") for name in ANSWER_FEATURES), 0.0)
-    return Weights(own, answer, 0.5, paper and Linear(paper, 0.0))
+    topic = Linear((0.0,) * len(TOPIC_FEATURES), 0.0)
+    detail = Linear(tuple(float(name == "read_page") for name in DETAIL_FEATURES), 0.0)
+    return Weights(own, topic, 0.5, detail, paper and Linear(paper, 0.0))
 
 
 def by_page():
@@ -215,7 +217,7 @@ def test_the_model_reads_the_question_and_its_word_decides(index):
     assert told.questions == ["How many?"]
     assert reading.sentences[0].text == "We counted 14 herons."
     assert reading.signals["read_best"] == UNREAD
-    assert reading.probability == pytest.approx(1 / (1 + np.exp(-UNREAD)))
+    assert reading.probability == pytest.approx(0.5 / (1 + np.exp(-UNREAD)))
 
 
 def test_a_follow_up_is_read_with_the_questions_it_leans_on(index):
@@ -226,13 +228,21 @@ def test_a_follow_up_is_read_with_the_questions_it_leans_on(index):
 
 
 def test_b11_what_gives_orders_is_in_no_reading_and_is_noted(index):
-    everything = ranked(index, *ALL)
+    everything = ranked(index, MOSS, ORDERS, HERONS, SPONGES, FISH)
     reading = Reader(index, load_model=None).read(understand("Does zirconium win?"), everything)
     texts = [one.text for one in reading.sentences]
     assert len(texts) == 6
     assert ORDER not in texts
     assert len(reading.notes) == 2
     assert len(reading.features) == len(reading.vectors) == len(texts)
+
+
+def test_only_of_the_best_papers_is_said_that_something_was_left_out(index):
+    everything = ranked(index, HERONS, MOSS, SPONGES, ORDERS)
+    reading = Reader(index, load_model=None).read(understand("Does zirconium win?"), everything)
+    assert MOST_NOTES == 3
+    (note,) = reading.notes
+    assert "Moss as a record" in note
 
 
 def test_papers_of_orders_alone_are_an_empty_reading_that_names_them(index):
@@ -298,9 +308,18 @@ def test_a_reader_without_the_model_uses_weights_that_do_without_it(index):
 def test_packaged_weights_have_a_number_for_every_feature(mode):
     found = packaged_weights(mode)
     assert len(found.sentence.weights) == len(SENTENCE_FEATURES)
-    assert len(found.answer.weights) == len(ANSWER_FEATURES)
-    assert found.paper is None or len(found.paper.weights) == len(PAPER_FEATURES)
+    assert len(found.topic.weights) == len(TOPIC_FEATURES)
     assert 0 < found.abstain_below < 1
-    weighed = [*found.sentence.weights, *found.answer.weights]
-    assert np.isfinite(weighed).all()
-    assert any(weighed)
+    models = [one for one in (found.sentence, found.topic, found.detail, found.paper) if one]
+    assert all(np.isfinite([*one.weights, one.bias]).all() for one in models)
+    assert all(any(one.weights) for one in models)
+
+
+def test_what_the_evidence_model_says_is_weighed_only_where_it_reads():
+    plain, full = packaged_weights("plain"), packaged_weights("read")
+    assert (plain.detail, plain.paper) == (None, None)
+    assert len(full.detail.weights) == len(DETAIL_FEATURES)
+    assert len(full.paper.weights) == len(PAPER_FEATURES)
+    read = [i for i, name in enumerate(SENTENCE_FEATURES) if name.startswith("read")]
+    assert not any(plain.sentence.weights[i] for i in read)
+    assert all(full.sentence.weights[i] for i in read)
