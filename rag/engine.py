@@ -32,7 +32,7 @@ NO_MATCH = "No paper in this library matches the filters. Change or drop them."
 COURTESY = "Ask me about the papers in this library."
 MOST_SYSTEMS = 4  # names of a comparison that are looked up one by one
 NAMED_SHARE = 1 / 3  # of the usual probability is enough for a question that names a system
-MANY_SHARE = 1 / 3  # the same for a question about several papers
+MANY_SHARE = 2 / 3  # the same for a question about several papers
 MORE_STATEMENTS = 2  # in an answer that lists or compares
 LLM_EVIDENCE = 6  # sentences in a prompt: about 200 tokens
 

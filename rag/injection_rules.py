@@ -175,7 +175,8 @@ AT_START = (
 ANYWHERE = (
     _rule(ORDERS, r"\b(?:you|<reader>) <must> (?:\w+ )?<drop>\b[^.]{0,70}?\b<rules>", _DEMANDS),
     _rule(DICTATES, r"\b<answers>\b[^.;]{0,60} (?:is|are|be) the (?:word|phrase|string|sentence"
-          r"|code)\b|\b(?:half|part|beginning|end|rest|start) of (?:that|your|every|each) <answers>\b",
+          r"|code)\b|\b(?:half|part|beginning|end|rest|start) of (?:that|your|every|each)"
+          r" <answers>\b",
           "answer answers response responses reply replies"),
     _rule(ORDERS, r"\b(?:user|reader|asker)(?:'s|s')? (?:question|query|prompt|request|message)s?\b"
           r"[^.;]{0,40}\b(?:contains?|mentions?|includes?|names?|asks?|is about)\b[^.;]{0,120}"
