@@ -43,6 +43,7 @@ def citewell(monkeypatch, capsys):
     def run(*args):
         capsys.readouterr()
         monkeypatch.setattr(sys, "argv", ["citewell", *map(str, args)])
+        monkeypatch.setattr(sys.modules["__main__"], "__package__", None)  # `python -m pytest`
         code = 0
         try:
             main()
