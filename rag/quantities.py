@@ -26,8 +26,8 @@ class Quantity:
     """A number in a text.
 
     ``value`` is in the smallest unit of its ``dimension``: "count", "percent", "points", "factor",
-    "ordinal", or a physical one. ``bound`` is "=", "~", "<", "<=", ">" or ">=". ``counted`` holds
-    the stems of the words that follow it. ``step`` is the value of its last written digit.
+    "ordinal", or a physical one. ``bound`` is "=", "~", "~>" ("over"), "<", "<=", ">" or ">=".
+    ``counted`` holds the stems of the words that follow it. ``step`` is the value of its last written digit.
     """
 
     value: float
@@ -73,9 +73,18 @@ def _quantity(text: Text, index: int) -> Quantity | None:
     return Quantity(
         value, dimension, _bound(tokens, index, end), step, index, end, written.strip(),
         tuple(_counted(tokens, end, last.clause)),
-        relative=any(t.lower in ("relative", "relatively") for t in around),
+        relative=_is_relative(around),
         spelt=head.kind == "word",
     )  # fmt: skip
+
+
+def _is_relative(around: Sequence[Token]) -> bool:
+    """Say whether a change is named a relative one; "relative to X" names none."""
+    words = [t.lower for t in around]
+    return any(
+        one in ("relative", "relatively") and following != "to"
+        for one, following in zip(words, [*words[1:], ""], strict=True)
+    )
 
 
 def _number(
@@ -93,6 +102,9 @@ def _number(
         return 50.0, 1.0, index + 1, "percent"
     following = tokens[index + 1] if index + 1 < len(tokens) else None
     if token.lower in NUMBERS or token.lower in SCALES:
+        if index and tokens[index - 1].lower == "minus":
+            value, step, end, dimension = _spelt(tokens, index)
+            return -value, step, end, dimension
         if following and following.lower in FRACTIONS and following.lower != "half":
             share = NUMBERS.get(token.lower, 1.0) * FRACTIONS[following.lower]
             return share, 1.0, index + 2, "percent"

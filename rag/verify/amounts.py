@@ -2,13 +2,18 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..quantities import Quantity, quantities
 from . import Finding
+from .direction import directions
 from .reading import Text
 from .stems import akin
 
 _HEDGED = 0.03  # relative room that "about" gives
+_HEDGED_SHARE = 4.0  # percentage points that "about half" gives
+_ABOUT = ("~", "~>")
+_UP, _DOWN = (">", ">="), ("<", "<=")
 
 
 def same_value(said: Quantity, known: Quantity) -> bool:
@@ -16,8 +21,10 @@ def same_value(said: Quantity, known: Quantity) -> bool:
     if math.isclose(said.value, known.value, rel_tol=1e-6, abs_tol=1e-9):
         return True
     room = 0.5 * said.step if said.step > known.step * 1.5 else 0.0
-    if said.bound == "~" or known.bound == "~":
+    if said.bound in _ABOUT or known.bound in _ABOUT:
         room = max(room, _HEDGED * abs(known.value))
+    if said.bound == "~" and said.spelt and said.dimension == known.dimension == "percent":
+        room = max(room, _HEDGED_SHARE)
     if said.dimension not in ("count", "percent", "points", "factor", "ordinal"):
         room = max(room, 0.02 * abs(known.value))  # a month has 30 or 31 days
     return abs(said.value - known.value) <= room + 1e-9
@@ -35,15 +42,17 @@ def fits_unit(said: Quantity, known: Quantity) -> bool:
 
 def fits_bound(said: Quantity, known: Quantity) -> bool:
     """Say whether a bound of the statement does not contradict the one of its source."""
-    up, down = (">", ">="), ("<", "<=")
-    if said.bound in up:
-        return known.bound not in down and known.bottom is None
-    return not (said.bound in down and (known.bound in up or known.top is not None))
+    if said.bound in _UP:
+        return known.bound not in _DOWN and known.bottom is None
+    if said.bound == "~>":
+        return known.bound not in _DOWN
+    above = known.bound in (*_UP, "~>") or known.top is not None
+    return not (said.bound in _DOWN and above)
 
 
 def holds(said: Quantity, known: Quantity) -> bool:
     """Say whether "more than 95 %" holds of a number near it, such as 95.16 %."""
-    if said.dimension != known.dimension or known.bound not in ("=", "~"):
+    if said.dimension != known.dimension or known.bound not in ("=", *_ABOUT):
         return False
     near = abs(said.value - known.value) <= 0.2 * abs(known.value)
     above = said.bound in (">", ">=") and known.value > said.value
@@ -64,18 +73,22 @@ def compare_quantities(
     Returns:
         What speaks against the statement; empty when all its numbers are in the source.
     """
-    known = quantities(source)
+    known = [_unsigned(one, statement) for one in quantities(source)]
     others = [one for text in elsewhere for one in quantities(text)]
-    found = (_judge(one, known, others, source) for one in quantities(statement))
+    found = (_judge(one, known, others, statement, source) for one in quantities(statement))
     return [finding for finding in found if finding]
 
 
 def _judge(
-    said: Quantity, known: Sequence[Quantity], others: Sequence[Quantity], source: Text
+    said: Quantity,
+    known: Sequence[Quantity],
+    others: Sequence[Quantity],
+    statement: Text,
+    source: Text,
 ) -> Finding | None:
     equal = [one for one in known if same_value(said, one)]
     fitting = [one for one in equal if fits_unit(said, one)]
-    if any(holds(said, one) for one in known) or _is_idle(said, source):
+    if any(holds(said, one) for one in known) or _is_idle(said, statement, source):
         return None
     if fitting:
         return _judge_points(said, fitting) or _judge_bound(said, fitting)
@@ -86,12 +99,15 @@ def _judge(
         return Finding(f"says “{_shown(said)}”, the source says “{_shown(rival)}”")
     if any(same_value(said, one) and fits_unit(said, one) for one in others):
         return Finding(f"“{said.text}” is not in the sentence, but elsewhere in its paper", False)
+    if _is_list_count(said) and _lists(source, round(said.value)):
+        return None
     return Finding(f"“{said.text}” is not in the source", not _is_list_count(said))
 
 
 def _judge_points(said: Quantity, fitting: Sequence[Quantity]) -> Finding | None:
     """Doubt "points" where the source says per cent and not of what."""
-    if said.dimension == "points" and all(one.dimension == "percent" for one in fitting):
+    in_words = any(token in said.text for token in ("point", "pp", "pt"))
+    if in_words and all(one.dimension == "percent" for one in fitting):
         return Finding(f"says “{said.text}”, the source says “{fitting[0].text}”", False)
     return None
 
@@ -102,21 +118,43 @@ def _judge_bound(said: Quantity, fitting: Sequence[Quantity]) -> Finding | None:
     agreeing = [one for one in fitting if fits_bound(said, one)]
     if not agreeing:
         return Finding(f"bounds “{said.text}” otherwise than the source")
-    loose = {said.bound, agreeing[0].bound} <= {"=", "~"}
-    hedged = said.bound == "~" or agreeing[0].bound == "~"
+    loose = {said.bound, agreeing[0].bound} <= {"=", *_ABOUT}
+    hedged = said.bound in _ABOUT or agreeing[0].bound in _ABOUT
     in_range = agreeing[0].top is not None or agreeing[0].bottom is not None
     if loose or hedged or in_range:
         return None
     return Finding(f"the source bounds “{agreeing[0].text}” in another way", False)
 
 
-def _is_idle(said: Quantity, source: Text) -> bool:
+def _unsigned(known: Quantity, statement: Text) -> Quantity:
+    """Take "-62 % toxicity" for 62 where the statement says in a word that it fell."""
+    if known.value >= 0 or known.dimension not in ("percent", "points"):
+        return known
+    fell = any(one.group in ("amount", "change") and one.side < 0 for one in directions(statement))
+    return replace(known, value=-known.value) if fell else known
+
+
+def _lists(source: Text, wanted: int) -> bool:
+    """Say whether a sentence may list so many things: commas and "and" set them apart."""
+    for clause in {token.sentence for token in source.tokens}:
+        words = [t.lower for t in source.tokens if t.sentence == clause]
+        joins = [
+            word in (",", ";") or (word in ("and", "or") and before != ",")
+            for before, word in zip(["", *words], words, strict=False)
+        ]
+        if sum(joins) >= wanted - 1:
+            return True
+    return False
+
+
+def _is_idle(said: Quantity, statement: Text, source: Text) -> bool:
     """Say whether a number word counts nothing: "one of", "the first", "two-fold"."""
     if said.dimension == "ordinal":
         return not any(one.dimension == "ordinal" for one in quantities(source)) and not _nth(
             source
         )
-    return said.spelt and said.value <= 1
+    before = statement.tokens[said.index - 1].lower if said.index else ""
+    return said.spelt and 0 <= said.value <= 1 and before not in ("exactly", "precisely")
 
 
 def _nth(source: Text) -> bool:
@@ -126,7 +164,7 @@ def _nth(source: Text) -> bool:
 
 def _is_list_count(said: Quantity) -> bool:
     """Say whether a count may sum up a list that the source spells out."""
-    return said.spelt and said.dimension == "count" and said.value <= 5
+    return said.spelt and said.dimension == "count" and 0 < said.value <= 5
 
 
 def _rival(said: Quantity, known: Sequence[Quantity]) -> Quantity | None:

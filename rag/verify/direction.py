@@ -12,9 +12,10 @@ from .stems import akin, stem
 
 _REACH = 4  # words on either side that a direction is said of
 _SIGHT = 40  # tokens on either side in which these are looked for
-_SIDE = 8  # words on either side of a comparison
+_SIDE = 12  # words on either side of a comparison
 _NEXT_TO = 2
 _HEAD_COUNTS = 3
+_FOCUS = ("sufficiency", "completeness", "share", "frequency", "grade")  # what a denial turns
 _OF_COSTS = ("amount", "quality", "change")
 _ENDS_SIDE = frozenset(listed("in on with by for at under using , ; ) while"))
 
@@ -41,7 +42,7 @@ def directions(text: Text) -> list[Direction]:
 
 def _directions(text: Text) -> Iterator[Direction]:
     tokens = text.tokens
-    denied = _denied(text)
+    denied, in_scope = _denied(text), _in_scope(text)
     for index, token in enumerate(tokens):
         if token.kind != "word":
             continue
@@ -50,7 +51,8 @@ def _directions(text: Text) -> Iterator[Direction]:
         for group, side in groups or ():
             if not _means_it(token, group, following, tokens, index):
                 continue
-            turned = -side if index in denied else side
+            is_turned = index in denied or (group in _FOCUS and index in in_scope)
+            turned = -side if is_turned else side
             passive = bool(following and following.lower == "by")
             before, after = _sides(tokens, index)
             yield Direction(
@@ -75,6 +77,17 @@ def _denied(text: Text) -> set[int]:
     }
 
 
+def _in_scope(text: Text) -> set[int]:
+    """Return the positions behind a strong denial in its clause: "not explored … enough"."""
+    found: set[int] = set()
+    for index, _ in reaches(text):
+        if text.tokens[index].lower in STRONG:
+            clause = text.tokens[index].clause
+            behind = range(index + 1, min(index + 1 + _SIGHT, len(text.tokens)))
+            found.update(n for n in behind if text.tokens[n].clause == clause)
+    return found
+
+
 def _first_words(text: Text, index: int, reached: list[int]) -> range:
     """Return the positions from a denial to the second word that it reaches."""
     last = reached[:_NEXT_TO][-1] if reached else index
@@ -93,6 +106,8 @@ def _means_it(
         after == "bound" or group == "height"
     ):
         return False
+    if group == "phase":
+        return (after if after != "-" else _stem(tokens, index + 2)) == stem("time")
     if token.lower == "following" or (token.lower == "few" and after in ("shot", "step")):
         return False
     if token.lower in ("more", "less") and before in ("or", "no"):
@@ -165,12 +180,25 @@ def compare_directions(statement: Text, source: Text) -> list[Finding]:
     known = directions(source)
     said = directions(statement)
     for one in said:
-        rival = _rival(
-            one, [other for other in known if other.group == one.group], statement, source
-        )
-        if rival is not None:
+        alike = [other for other in known if other.group == one.group]
+        rival = _rival(one, alike, statement, source)
+        if rival is not None and not _is_taken(rival, one, said, alike):
             return [Finding(f"says “{one.word}”, the source says “{rival.word}”")]
     return []
+
+
+def _is_taken(
+    rival: Direction, one: Direction, said: list[Direction], known: list[Direction]
+) -> bool:
+    """Say whether another word of the statement says what the rival says, and is nearest to it."""
+    near = _nearness(one, rival)
+    for other in said:
+        if other is one or other.group != rival.group or not _agree(other, rival):
+            continue
+        best = max(_nearness(other, each) for each in known)
+        if best == _nearness(other, rival) >= near:
+            return True
+    return False
 
 
 def _rival(
@@ -184,9 +212,10 @@ def _rival(
     nearest = [other for score, other in scored if score == best]
     if any(_agree(one, other) for other in nearest):
         return None
-    if one.group not in _OF_COSTS and any(_agree(one, other) for other in known):
-        return None
     rival = nearest[0]
+    agreeing = [other for other in known if _agree(one, other)]
+    if one.group not in _OF_COSTS and agreeing and not _has_its_head(one, rival, agreeing):
+        return None
     if best == 0:
         return rival if _is_sole(one, known, statement, source) else None
     if one.group not in _OF_COSTS or _order(one, rival) < 0:
@@ -195,10 +224,18 @@ def _rival(
     return rival if same_thing else None
 
 
+def _same_head(one: Direction, other: Direction) -> bool:
+    return one.head is not None and other.head is not None and akin(one.head, other.head)
+
+
+def _has_its_head(one: Direction, rival: Direction, agreeing: list[Direction]) -> bool:
+    """Say whether the two, and none that agrees, stand before the same word."""
+    return _same_head(one, rival) and not any(_same_head(one, other) for other in agreeing)
+
+
 def _nearness(one: Direction, other: Direction) -> int:
     """Return how much two words are said of the same; the word right behind counts most."""
-    heads = one.head is not None and other.head is not None and akin(one.head, other.head)
-    return _common(one.near, other.near) + _HEAD_COUNTS * heads
+    return _common(one.near, other.near) + _HEAD_COUNTS * _same_head(one, other)
 
 
 def _agree(one: Direction, other: Direction) -> bool:

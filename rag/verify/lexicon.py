@@ -51,6 +51,16 @@ SOFT = _words(
     "deficiency loss knockout null resist resistant attenuate reduce decrease mitigate lower weak "
     "insensitive worse contrast failure error infeasible less low minimal rule"
 )
+# What "not … much" or "not … enough" may stand for.
+NEARLY_DENIES = _words(
+    "limited little few insufficient insufficiently inadequate inadequately scarce scarcely poor "
+    "poorly hardly barely hard difficult difficulty struggle struggles absent absence missing "
+    "infeasible impossible avoid avoids avoided avoiding prevent prevents prevented preventing "
+    "ignore ignores ignored ignoring neglect neglects neglected neglecting overlook overlooks "
+    "overlooked miss misses missed self free ineffective only rare refuse refuses eliminate "
+    "eliminates eliminated eliminating eliminate remove removes removed removing exclude excludes "
+    "excluded obviate obviates bypass bypasses agnostic regardless irrespective independent instead"
+)
 DENIES_NEXT = STRONG | _words(
     "avoid avoids avoided avoiding prevent prevents prevented preventing ignore ignores ignored "
     "ignoring neglect neglects neglected neglecting absence dearth paucity scarcity little few "
@@ -82,8 +92,8 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
     "change": (
         "improve+ improvement improvements gain gains gained increase+ boost+ rise rises rose "
         "risen benefit+ enhance+",
-        "drop drops dropped dropping decline+ degrade+ degradation worsen+ fall falls fell fallen "
-        "decrease+ deteriorate+ deterioration hurt hurts harm+ impair+",
+        "lower+ reduce+ diminish+ weaken+ drop drops dropped dropping decline+ degrade+ "
+        "degradation worsen+ fall falls fell fallen decrease+ deteriorate+ deterioration hurt hurts harm+ impair+",
     ),
     "speed": (
         "faster fast fastest accelerate+ acceleration speedup speedups quicker quick quickly rapid "
@@ -131,7 +141,10 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
     "learning": ("supervised", "unsupervised"),
     "sides": ("internal internally", "external externally"),
     "truth": ("real", "synthetic simulated fake"),
-    "density": ("dense", "sparse"),
+    "density": (
+        "dense denser densest densify densifies densified densifying",
+        "sparse sparser sparsest sparsify sparsifies sparsified sparsifying",
+    ),
     "determination": ("deterministic", "stochastic random randomized"),
     "linearity": ("linear linearly", "nonlinear nonlinearly"),
     "convexity": ("convex", "nonconvex"),
@@ -151,6 +164,30 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
         "excellent exceptional exceptionally great well good impressive remarkable promising",
         "poor poorly bad badly mediocre disappointing",
     ),
+    "presence": ("presence", "absence"),
+    "noticing": (
+        "detect+ identify identifies identified identifying capture+ catch catches catching "
+        "notice+ recognize+ recognise+",
+        "miss misses missed overlook+ ignore+ neglect+ disregard+",
+    ),
+    "clarity": (
+        "transparent transparency interpretable explainable",
+        "opaque opacity uninterpretable unexplainable inscrutable",
+    ),
+    "phase": ("training", "inference test testing"),
+    "tightness": ("tight tighter tightly", "loose looser loosely"),
+    "exactness": ("exact exactly", "approximate inexact"),
+    "continuity": ("continuous continuously", "discrete"),
+    "grain": ("finer", "coarse coarser"),
+    "acceptance": ("accept+", "reject+"),
+    "centre": ("centralized centralised", "decentralized decentralised"),
+    "estimation": ("overestimate+ overfit overfits", "underestimate+ underfit underfits"),
+    "explicitness": ("explicit explicitly", "implicit implicitly"),
+    "modelling": ("discriminative", "generative"),
+    "modality": ("unimodal", "multimodal"),
+    "measuring": ("quantitative quantitatively", "qualitative qualitatively"),
+    "holding": ("gain+ keep keeps kept preserve+ retain+ maintain+", "lose loses lost losing"),
+    "support": ("support+ confirm+", "refute+ contradict+"),
     "similarity": ("similar similarly same alike", "different differ differs dissimilar"),
 }
 # These are said of one thing against another: who stands before and after them matters.

@@ -16,6 +16,7 @@ _COMMON = frozenset(
     )
 )
 _SHAPE = re.compile(r"[\W_]+")
+_PARTS = re.compile(r"[-/&+]")
 
 
 def names_in(text: Text) -> list[Token]:
@@ -64,7 +65,8 @@ def _key(text: str) -> str:
 def _pool(text: Text) -> tuple[str, frozenset[str]]:
     """Return all letters and digits run together, with the words as a set."""
     words = [_key(token.text) for token in text.tokens]
-    return "".join(words), frozenset(words)
+    parts = [_key(part) for token in text.tokens for part in _PARTS.split(token.text)]
+    return "".join(words), frozenset([*words, *parts])
 
 
 def _holds(name: str, pool: tuple[str, frozenset[str]]) -> bool:
@@ -77,7 +79,7 @@ def _holds(name: str, pool: tuple[str, frozenset[str]]) -> bool:
 
 def _has_parts(token: Token, pools: Sequence[tuple[str, frozenset[str]]]) -> bool:
     """Say whether every part of a compound occurs: "RecQ-class", "CD4/CD8"."""
-    parts = [_key(part) for part in re.split(r"[-/&+]", token.text) if part]
+    parts = [_key(part) for part in _PARTS.split(token.text) if part]
     return len(parts) > 1 and all(
         any(_holds(part, pool) for pool in pools) and not part.isdigit() for part in parts
     )

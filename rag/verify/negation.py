@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from . import Finding, listed
-from .lexicon import DENIES_NEXT, SOFT, STRONG, stems_of
+from .lexicon import DENIES_NEXT, NEARLY_DENIES, SOFT, STRONG, stems_of
 from .reading import MOST, Text, Token
 from .stems import akin, stem
 
@@ -13,6 +13,7 @@ _PREFIXES = ("un", "in", "im", "ir", "il", "non", "dis", "de", "sub", "a", "mis"
 _NOT_ONLY = frozenset(listed("only just merely simply solely necessarily"))
 _HEADS = 2  # words behind a denial that carry it
 _FARTHEST = 20  # tokens behind a denial that are looked at
+_BESIDE = 3  # words between "limited" and what it is said of
 _REACH = 4  # words behind a denial that it may turn round
 
 
@@ -48,19 +49,35 @@ def _denials(text: Text) -> Iterator[Denial]:
             if t.clause == token.clause and t.content
         ]
         behind = frozenset(left[-_HEADS:])
-        yield Denial(token.lower, token.lower in STRONG, scope, behind, token.sentence)
+        yield Denial(token.lower, _is_strong(token), scope, behind, token.sentence)
+
+
+def _is_strong(token: Token) -> bool:
+    return token.lower in STRONG or token.lower in ("non", "free")
 
 
 def reaches(text: Text) -> Iterator[tuple[int, list[int]]]:
     """Yield the position of every denial with the positions of the words that it reaches."""
     tokens = text.tokens
     for index, token in enumerate(tokens):
+        if token.lower == "free" and (place := _freed(text, index)) is not None:
+            yield index, [place]
         if token.kind != "word" or token.lower not in DENIES_NEXT:
             continue
         following = tokens[index + 1].lower if index + 1 < len(tokens) else ""
         before = tokens[index - 1].lower if index else ""
         if following not in _NOT_ONLY and not _is_harmless(token, before, following, tokens, index):
             yield index, _reached(tokens, index)
+
+
+def _freed(text: Text, index: int) -> int | None:
+    """Return the position of what something is free of: "pose-free", "free of poses"."""
+    tokens = text.tokens
+    if index and tokens[index - 1].content and text.plain[tokens[index].start - 1] == "-":
+        return index - 1
+    if index + 2 < len(tokens) and tokens[index + 1].lower in ("of", "from"):
+        return index + 2 if tokens[index + 2].content else None
+    return None
 
 
 def _reached(tokens: tuple[Token, ...], index: int) -> list[int]:
@@ -113,21 +130,21 @@ def compare_negation(statement: Text, source: Text) -> list[Finding]:
     said, known = _signs(statement), _signs(source)
     mine, theirs = denials(statement), denials(source)
     for one in mine:
-        if _is_answered(one, theirs):
+        if _is_answered(one, theirs) or _is_nearly_denied(one, source, statement):
             continue
         if _contradicted(one, said, known) and (one.strong or not _denies_anything(source)):
             return [
                 Finding(f"denies (“{one.word} {_spoken(statement, one)}”) what the source says")
             ]
     for one in theirs:
-        if _is_answered(one, mine):
+        if _is_answered(one, mine) or _is_nearly_denied(one, statement, source):
             continue
         if _contradicted(one, known, said) and (one.strong or not _denies_anything(statement)):
             return [Finding(f"the source denies it (“{one.word} {_spoken(source, one)}”)")]
     turned = _turned_word(statement, source)
     if turned:
         return [Finding(f"says “{turned[0]}”, the source says “{turned[1]}”")]
-    alone = next((one for one in denials(statement) if one.strong), None)
+    alone = next((one for one in mine if one.word in STRONG), None)
     if alone and not _denies_anything(source):
         said_so = f"“{alone.word} {_spoken(statement, alone)}”"
         return [Finding(f"denies something ({said_so}), the source does not")]
@@ -143,6 +160,28 @@ def _is_answered(denial: Denial, others: list[Denial]) -> bool:
         if other.strong and denial.strong
         for one in other.behind - set(other.scope)
     )
+
+
+def _is_nearly_denied(denial: Denial, there: Text, here: Text) -> bool:
+    """Say whether "limited", "insufficient", "impractical" stand there for a denial here."""
+    words = there.content
+    meant = [
+        place
+        for place, word in enumerate(words)
+        if any(akin(word.stem, head) for head in denial.heads)
+    ]
+    for place, word in enumerate(words):
+        if word.stem in here.stems:
+            continue
+        bare = _bare_of(word)
+        if bare and any(akin(bare, one) for one in denial.scope):
+            return True
+        close = any(
+            abs(place - one) <= _BESIDE and word.clause == words[one].clause for one in meant
+        )
+        if close and (word.lower in NEARLY_DENIES or word.stem in _known_negative()):
+            return True
+    return False
 
 
 def _contradicted(denial: Denial, here: dict[str, set[int]], there: dict[str, set[int]]) -> bool:
@@ -175,7 +214,10 @@ def _turned(here: Text, there: Text) -> tuple[str, str] | None:
         if token.stem in there.stems or token.lower in there.lowers:
             continue
         bare = _bare_of(token)
-        match = next((t for t in there.content if bare and _same_base(bare, t)), None)
+        if bare is None:
+            continue
+        alike = (t for t in there.content if _same_base(bare, t))
+        match = next((t for t in alike if _same_kind(token, t)), None)
         if match and match.stem not in denied and token.stem not in denied:
             twice = any(_bare_of(t) == bare for t in there.content)
             if not twice and not any(_same_base(bare, t) for t in here.content):
@@ -192,6 +234,11 @@ def _bare_of(token: Token) -> str | None:
     return None
 
 
+def _same_kind(one: Token, other: Token) -> bool:
+    """Tell "completely absent" from "incomplete": an adverb is of something else."""
+    return one.lower.endswith("ly") == other.lower.endswith("ly")
+
+
 def _same_base(bare: str, token: Token) -> bool:
     return akin(bare, token.stem) and abs(len(bare) - len(token.stem)) <= 3
 
@@ -202,7 +249,7 @@ def _denies_anything(text: Text) -> bool:
 
 
 def _may_deny(token: Token) -> bool:
-    if token.lower in STRONG or token.lower in SOFT or token.stem in stems_of(SOFT):
+    if _is_strong(token) or token.lower in SOFT or token.stem in stems_of(SOFT):
         return True
     if len(token.lower) > 7 and token.lower.startswith(("un", "non")):
         return True

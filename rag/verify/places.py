@@ -30,10 +30,12 @@ def compare_places(statement: Text, source: Text) -> list[Finding]:
         return []
     order = [place for _, place in shared]
     exchanged = _exchanged(order)
-    if exchanged is None or _is_compound(source, *(order[n] for n in exchanged)):
+    if exchanged is None or _is_compound(source, order[exchanged[0]], order[exchanged[1]]):
         return []
-    first, second = (shared[n][0].text for n in exchanged)
-    return [Finding(f"“{first}” and “{second}” have changed places in it")]
+    one, other = shared[exchanged[0]][0], shared[exchanged[1]][0]
+    if not _may_matter(one, other, exchanged):
+        return []
+    return [Finding(f"“{one.text}” and “{other.text}” have changed places in it")]
 
 
 def _once(text: Text) -> dict[str, Token]:
@@ -55,9 +57,12 @@ def _exchanged(order: list[int]) -> tuple[int, int] | None:
     wrong = [
         n for n, (here, there) in enumerate(zip(order, sorted(order), strict=True)) if here != there
     ]
-    if len(wrong) != 2 or wrong[1] - wrong[0] < _APART:
-        return None
-    return wrong[0], wrong[1]
+    return (wrong[0], wrong[1]) if len(wrong) == 2 else None
+
+
+def _may_matter(one: Token, other: Token, places: tuple[int, int]) -> bool:
+    """Say whether two words are more than neighbours in a list; the order of numbers counts."""
+    return places[1] - places[0] >= _APART or one.kind == other.kind == "number"
 
 
 def _turned_round(statement: Text, source: Text) -> bool:

@@ -13,13 +13,14 @@ from .stems import akin, stem
 LONGEST = 20_000  # characters of one text that are read
 MOST = 100  # numbers, denials or directions of one text that are compared
 _TOKEN = re.compile(
-    r"(?P<number>(?<![\w.])[+\-−]?\d[\d,]*(?:\.\d+)?(?![\d])|(?<![\w])\.\d+)"
+    r"(?P<name>(?<![\w.])\d{1,4}(?![xXeE]\d)[^\W\d_]{1,20}\d\w*)"
+    r"|(?P<number>(?<![\w.])[+\-−]?\d[\d,]*(?:\.\d+)?(?![\d])|(?<![\w])\.\d+)"
     r"|(?P<word>[^\W\d_][\w@+#]*(?:[.'’\-‐‑/&][\w@+#]+)*\+*)"
     r"|(?P<mark>[^\w\s])"
 )
 _MACROS = {
     r"\%": "%", r"\times": "×", r"\cdot": "·", r"\sim": "~", r"\approx": "≈", r"\geq": "≥",
-    r"\leq": "≤", r"\ge": "≥", r"\le": "≤", r"\pm": "±", r"\infty": "∞",
+    r"\leq": "≤", r"\ge": "≥", r"\le": "≤", r"\pm": "±", r"\infty": "∞", r"\ell": "l",
 }  # fmt: skip
 _MACRO = re.compile(r"\\(?:%|[A-Za-z]{1,20})")
 _FRACTION = re.compile(r"\\[dt]?frac\{([^{}]{1,80})\}\{([^{}]{1,80})\}")
@@ -118,7 +119,7 @@ class Text:
     def is_foreign(self) -> bool:
         """Say whether most letters are not Latin."""
         letters = _NOT_LATIN.findall(self.plain)
-        return sum(char > "\u024f" for char in letters) * 2 > len(letters)
+        return bool(sum(char > "\u024f" for char in letters) * 2 > len(letters))
 
 
 @lru_cache(maxsize=512)
@@ -132,7 +133,7 @@ def _tokens(text: str) -> list[Token]:
     clause = sentence = 0
     first = True
     for match in _TOKEN.finditer(text):
-        kind = match.lastgroup or "mark"
+        kind = "word" if match.lastgroup == "name" else match.lastgroup or "mark"
         value = match[0]
         if kind == "mark":
             ends = value in ".!?" and not text[match.end() : match.end() + 1].isalnum()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from . import Finding, listed
+from .lexicon import CLAUSE_WORDS
 from .names import is_spelt_out
 from .reading import Text, Token
 from .stems import akin
@@ -31,6 +32,12 @@ _GENERAL = frozenset(
         "underlying unique unknown unsolved unseen usual valid valuable various vast "
         "whole wide world worse"
     )
+)
+
+
+# A word behind one of these is a verb and names nothing: "cannot stop", "modules that reduce".
+_BEFORE_VERBS = frozenset(
+    listed("to not cannot can could may might must will would should that which who they we")
 )
 
 
@@ -66,14 +73,16 @@ def compare_terms(
 def _terms(text: Text) -> Iterator[tuple[Token, Token]]:
     """Yield words with the word right behind them, also across a hyphen."""
     words = [token for token in text.tokens if token.text != "-"]
-    for word, head in pairwise(words):
-        if word.content and head.content and word.sentence == head.sentence and _is_term(word):
+    for before, (word, head) in zip([None, *words], pairwise(words), strict=False):
+        verb = before is not None and before.lower in _BEFORE_VERBS
+        both = word.content and head.content and word.sentence == head.sentence
+        if both and not verb and _is_term(word):
             yield word, head
 
 
 def _is_term(word: Token) -> bool:
     """Leave out words that describe anything, and plurals and verbs in -s, which precede none."""
-    if word.lower in _GENERAL or word.lower.endswith(("ly", "ed")):
+    if word.lower in _GENERAL or word.lower in CLAUSE_WORDS or word.lower.endswith(("ly", "ed")):
         return False
     return not word.lower.endswith("s") or word.lower.endswith(("ss", "us", "is"))
 

@@ -67,7 +67,7 @@ BEFORE: tuple[tuple[str, str], ...] = (
     ("beyond", ">"), (">", ">"), ("≥", ">="), ("≤", "<="), ("<", "<"),
     ("less than", "<"), ("under", "<"), ("below", "<"), ("fewer than", "<"), ("lower than", "<"),
     ("smaller than", "<"),
-    ("over", "~"), ("about", "~"), ("around", "~"),
+    ("over", "~>"), ("about", "~"), ("around", "~"),
     ("approximately", "~"), ("roughly", "~"), ("nearly", "~"),
     ("almost", "~"), ("close to", "~"), ("some", "~"), ("~", "~"), ("≈", "~"), ("circa", "~"),
 )  # fmt: skip
