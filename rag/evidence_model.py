@@ -175,6 +175,7 @@ class EvidenceModel:
         self._module = network(folder)
         load(self._module, weights)
         self._module.eval()
+        self._reading = threading.Lock()
 
     def read(self, question: str, pages: Sequence[Page]) -> list[PageScores]:
         """Read pages beside a question.
@@ -198,7 +199,9 @@ class EvidenceModel:
         return scores
 
     def _read(self, placed: Sequence[tuple[int, Window]], scores: list[PageScores]) -> None:
-        logits, answers = run(self._module, batch_of([window for _, window in placed]))
+        batch = batch_of([window for _, window in placed])
+        with self._reading:  # passes side by side would only take the cores from each other
+            logits, answers = run(self._module, batch)
         for row, (n, window) in enumerate(placed):
             found = scores[n].sentences
             found[window.first : window.first + window.count] = logits[row, : window.count].numpy()
