@@ -134,11 +134,11 @@ class AnswerEngine(BaseQueryEngine):
             ProviderError: The language model failed before it said anything.
         """
         trace = _Trace()
-        asked = questions.check(text, max_chars=self._settings.max_question_chars)
-        question = questions.understand(asked, history)
+        typed = questions.check(text, max_chars=self._settings.max_question_chars)
+        question = questions.understand(typed, history)
         if question.courtesy:
             yield COURTESY
-            yield Answer(asked, COURTESY, abstained=False, llm=self._llm_name)
+            yield Answer(typed, COURTESY, abstained=False, llm=self._llm_name)
             return
         question = questions.respelled(question, self.index.words.corrections(question.asked))
         stated = Stated() if filters else questions.stated(question, self._known())

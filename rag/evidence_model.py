@@ -78,8 +78,16 @@ class PairTokenizer:
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._lock = threading.Lock()
-        self._cls = int(self._tokenizer.token_to_id("[CLS]"))
-        self._sep = int(self._tokenizer.token_to_id("[SEP]"))
+        self._cls, self._sep = (self._id(mark) for mark in ("[CLS]", "[SEP]"))
+
+    def _id(self, mark: str) -> int:
+        found = self._tokenizer.token_to_id(mark)
+        if found is None:
+            raise SettingsError(
+                f"The tokenizer of the evidence model lacks the mark {mark!r}. It is not that of "
+                "the packaged MiniLM. Install Citewell again."
+            )
+        return found
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
         with self._lock:

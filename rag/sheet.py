@@ -57,7 +57,7 @@ class Sheet:
         """Find what speaks to its reader instead of reporting; it is never compared nor quoted."""
         self._reasons: list[str | None] = []
         for n in range(len(self._papers)):
-            texts = [self._text(i) for i in np.flatnonzero(self._owner == n)]
+            texts = [self._text(int(i)) for i in np.flatnonzero(self._owner == n)]
             self._reasons += flags_for(texts)
         self.is_barred = np.asarray([reason is not None for reason in self._reasons], bool)
         titles = [ranked.paper.title for ranked in self._papers]
@@ -86,7 +86,7 @@ class Sheet:
         """Take what the evidence model says of ``pages()``, in their order, from one on."""
         for n, one in enumerate(scores, start=first):
             self._read[self._kept(n)] = _eased(one.sentences)
-            self._answers[n] = _eased(np.float32(one.answers))
+            self._answers[n] = _eased(np.asarray([one.answers], np.float32))[0]
 
     @property
     def is_empty(self) -> bool:
