@@ -243,7 +243,8 @@ def test_make_help_lists_every_command(make):
 
 
 @pytest.mark.model
-def test_the_readme_shows_what_make_ask_answers(make, citewell):
+def test_the_readme_shows_what_make_ask_answers(make, citewell, monkeypatch):
+    monkeypatch.delenv("CITEWELL_EVIDENCE_MODEL")
     (arguments, _) = json.loads(make("ask").stdout)
     shown = README.split("$ make ask\n")[1].split("\n```")[0]
     said = citewell(*arguments).out
