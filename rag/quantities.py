@@ -27,7 +27,8 @@ class Quantity:
 
     ``value`` is in the smallest unit of its ``dimension``: "count", "percent", "points", "factor",
     "ordinal", or a physical one. ``bound`` is "=", "~", "~>" ("over"), "<", "<=", ">" or ">=".
-    ``counted`` holds the stems of the words that follow it. ``step`` is the value of its last written digit.
+    ``counted`` holds the stems of the words that follow it. ``step`` is the value of its last
+    written digit.
     """
 
     value: float
@@ -73,17 +74,17 @@ def _quantity(text: Text, index: int) -> Quantity | None:
     return Quantity(
         value, dimension, _bound(tokens, index, end), step, index, end, written.strip(),
         tuple(_counted(tokens, end, last.clause)),
-        relative=_is_relative(around),
+        relative=_is_relative(tokens, max(0, index - 4), end + 4),
         spelt=head.kind == "word",
     )  # fmt: skip
 
 
-def _is_relative(around: Sequence[Token]) -> bool:
+def _is_relative(tokens: Sequence[Token], low: int, high: int) -> bool:
     """Say whether a change is named a relative one; "relative to X" names none."""
-    words = [t.lower for t in around]
     return any(
-        one in ("relative", "relatively") and following != "to"
-        for one, following in zip(words, [*words[1:], ""], strict=True)
+        token.lower == "relatively"
+        or (token.lower == "relative" and _lower(tokens, at + 1) != "to")
+        for at, token in enumerate(tokens[low:high], start=low)
     )
 
 

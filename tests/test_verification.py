@@ -74,6 +74,152 @@ def test_a_corrupted_statement_is_unsupported_with_a_reason(statement, source, r
     assert reason in found.reason
 
 
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        pytest.param(
+            "Moss on roofs has not received much attention.",
+            "Moss on roofs has received limited attention.",
+            id="limited for not much",
+        ),
+        pytest.param(
+            "It is not practical to collect dry moss.",
+            "Collecting dry moss is impractical.",
+            id="negative prefix for not",
+        ),
+        pytest.param(
+            "Earlier surveys do not explore roofs enough.",
+            "Earlier surveys suffer from insufficient exploration of roofs.",
+            id="insufficient for not enough",
+        ),
+        pytest.param(
+            "Plots in which moss is completely absent are hard to survey.",
+            "Incomplete plots, where moss is entirely absent, are hard to survey.",
+            id="adverb of something else",
+        ),
+        pytest.param(
+            "For the same plot the counts are stable, for different plots they are not stable.",
+            "Counts are stable for the same plot and not stable across plots.",
+            id="both sides of an opposite",
+        ),
+        pytest.param(
+            "The probe cuts lead by 62 %.",
+            "The probe outperforms rivals in effect (-62 % lead) on soil.",
+            id="minus sign for a word",
+        ),
+        pytest.param(
+            "About half of the water is saved.",
+            "With the probe 52 % of the water is saved.",
+            id="about half",
+        ),
+        pytest.param(
+            "Three metals were studied: lead, zinc and iron.",
+            "We studied the metals lead, zinc, and iron.",
+            id="counted list",
+        ),
+        pytest.param(
+            "It raises the yield by 1.4 to 7.9 points.",
+            "It raises the yield by +1.4 to +7.9 points relative to peat.",
+            id="relative to",
+        ),
+        pytest.param(
+            "The survey reaches an F1 of 0.88.",
+            "The survey reaches F1-scores of 0.88 for moss.",
+            id="name in a compound",
+        ),
+        pytest.param(
+            "The l1-Distance of moss plots is small.",
+            r"The $\ell_1$-Distance of moss plots is small.",
+            id="letter as a macro",
+        ),
+        pytest.param(
+            "Two modules reduce soil loss.",
+            "It has two modules to mitigate soil loss.",
+            id="verb is no term",
+        ),
+        pytest.param(
+            "The survey uses moss counts over wet weeks in place of single samples.",
+            "The survey replaces single samples with moss counts over wet weeks.",
+            id="sides turned by a word",
+        ),
+    ],
+)
+def test_a_rewording_is_not_taken_for_a_contradiction(statement, text):
+    (source,) = sentences("p", text)
+    found = judged(statement, source)
+    assert found.verdict != "unsupported", found.reason
+    assert found.reason in ("", "the source covers it only in part")
+
+
+@pytest.mark.parametrize(
+    ("statement", "text", "reason"),
+    [
+        pytest.param(
+            "The survey has over 300 plots.",
+            "The survey has fewer than 300 plots.",
+            "bounds",
+            id="over and fewer than",
+        ),
+        pytest.param(
+            "The score ranges from minus one to one.",
+            "The score ranges from zero to one.",
+            "“one”",
+            id="minus",
+        ),
+        pytest.param(
+            "The survey needs known plot borders.",
+            "It is a border-free survey of plots.",
+            "“free",
+            id="free of",
+        ),
+        pytest.param(
+            "The loss behaves monotonically over wet weeks.",
+            "The loss has a non-monotone behaviour over wet weeks.",
+            "“non monotone”",
+            id="non",
+        ),
+        pytest.param(
+            "Wet plots show a bias towards large counts when they start with small enough moss.",
+            "In large regions, wet plots show a bias towards small counts when they start with "
+            "small enough moss.",
+            "“large”",
+            id="the same word behind",
+        ),
+        pytest.param(
+            "Drying moss takes hours in the laboratory.",
+            "Drying moss takes days in the laboratory.",
+            "“hours”",
+            id="unit without a number",
+        ),
+        pytest.param(
+            "The count takes O(log log n) steps.",
+            "The count takes $O(\\log n)$ steps.",
+            "O(loglogn)",
+            id="order of growth",
+        ),
+        pytest.param(
+            "The control acts at training time.",
+            "The control acts at inference time.",
+            "“training”",
+            id="phase",
+        ),
+    ],
+)
+def test_a_change_of_sense_is_noticed(statement, text, reason):
+    (source,) = sentences("p", text)
+    found = judged(statement, source)
+    assert found.verdict == "unsupported"
+    assert reason in found.reason
+
+
+def test_an_only_that_the_source_does_not_say_makes_a_statement_weak():
+    (source,) = sentences("p", "MossNet counts wet plots in the region.")
+    found = judged("MossNet counts only wet plots in the region.", source)
+    assert (found.verdict, found.reason) == ("weak", "says “only wet”, the source does not")
+    (source,) = sentences("p", "MossNet is confined to counts of wet plots in the region.")
+    assert judged("MossNet counts only wet plots in the region.", source).verdict == "supported"
+
+
 def test_another_term_in_its_place_makes_a_statement_weak():
     (source,) = sentences("p", "We combine reinforcement learning with geometric fabrics.")
     found = judged("It combines imitation learning with geometric fabrics.", source)

@@ -12,6 +12,7 @@ from .names import compare_names
 from .negation import compare_negation
 from .places import compare_places
 from .reading import Text, read
+from .restrictions import compare_restrictions
 from .roles import compare_roles
 from .terms import compare_terms
 
@@ -108,6 +109,7 @@ def _findings(
         *compare_directions(said, known),
         *compare_negation(said, known),
         *compare_places(said, known),
+        *compare_restrictions(said, known, elsewhere),
         *compare_terms(said, known, elsewhere, similarity),
     ]
 

@@ -196,7 +196,8 @@ def _is_taken(
         if other is one or other.group != rival.group or not _agree(other, rival):
             continue
         best = max(_nearness(other, each) for each in known)
-        if best == _nearness(other, rival) >= near:
+        fits = _nearness(other, rival)
+        if fits == best and (fits >= near or _same_head(other, rival)):
             return True
     return False
 

@@ -93,7 +93,8 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
         "improve+ improvement improvements gain gains gained increase+ boost+ rise rises rose "
         "risen benefit+ enhance+",
         "lower+ reduce+ diminish+ weaken+ drop drops dropped dropping decline+ degrade+ "
-        "degradation worsen+ fall falls fell fallen decrease+ deteriorate+ deterioration hurt hurts harm+ impair+",
+        "degradation worsen+ fall falls fell fallen decrease+ deteriorate+ deterioration hurt "
+        "hurts harm+ impair+",
     ),
     "speed": (
         "faster fast fastest accelerate+ acceleration speedup speedups quicker quick quickly rapid "

@@ -249,7 +249,7 @@ def _denies_anything(text: Text) -> bool:
 
 
 def _may_deny(token: Token) -> bool:
-    if _is_strong(token) or token.lower in SOFT or token.stem in stems_of(SOFT):
+    if _is_strong(token) or token.lower in SOFT | NEARLY_DENIES or token.stem in stems_of(SOFT):
         return True
     if len(token.lower) > 7 and token.lower.startswith(("un", "non")):
         return True

@@ -6,6 +6,8 @@ from . import Finding
 from .direction import directions
 from .reading import Text, Token
 
+# "A is done by B", "replaces A with B", "B in place of A", "B instead of A".
+_TURN = frozenset({"by", "instead", "replac", "place", "rather", "substitut"})
 FEWEST = 5  # words that both texts hold once, in all
 _APART = 2  # neighbours in a list may be named in any order
 
@@ -21,7 +23,7 @@ def compare_places(statement: Text, source: Text) -> list[Finding]:
         At most one wrong finding. Texts that share few words, or whose words stand in quite
         another order, give none; nor do a passive, or the opposite word with the sides exchanged.
     """
-    if ("by" in statement.lowers) != ("by" in source.lowers):
+    if _turners(statement) != _turners(source):
         return []
     mine = _once(statement)
     places = {key: place for place, key in enumerate(_once(source))}
@@ -36,6 +38,11 @@ def compare_places(statement: Text, source: Text) -> list[Finding]:
     if not _may_matter(one, other, exchanged):
         return []
     return [Finding(f"“{one.text}” and “{other.text}” have changed places in it")]
+
+
+def _turners(text: Text) -> frozenset[str]:
+    """Return the words that exchange the sides of a sentence: "replaces A by B", "B for A"."""
+    return _TURN & frozenset(one for token in text.tokens for one in (token.lower, token.stem))
 
 
 def _once(text: Text) -> dict[str, Token]:

@@ -37,7 +37,10 @@ _GENERAL = frozenset(
 
 # A word behind one of these is a verb and names nothing: "cannot stop", "modules that reduce".
 _BEFORE_VERBS = frozenset(
-    listed("to not cannot can could may might must will would should that which who they we")
+    listed(
+        "to not cannot can could may might must will would should that which who they we already "
+        "still also often always"
+    )
 )
 
 

@@ -1,0 +1,105 @@
+"""Units without a number, orders of growth, and "only", which a source must hold too. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from . import Finding, listed
+from .negation import denials
+from .reading import Text, Token
+from .units import UNITS
+
+_LONGEST = 60  # tokens of one order of growth
+# Units that are no other word in the plural.
+_NAMED = frozenset(
+    listed(
+        "nanoseconds microseconds milliseconds seconds minutes hours days weeks months years "
+        "decades meters metres kilometers kilometres miles inches grams kilograms tons tonnes "
+        "megabytes gigabytes terabytes watts kilowatts joules dollars euros"
+    )
+)
+_ONLY = frozenset(listed("only solely exclusively"))
+_RESTRICTS = _ONLY | frozenset(
+    listed(
+        "just merely purely uniquely entirely alone single sole unless until limited restricted "
+        "confined few little mere fully sufficient suffice suffices"
+    )
+)
+
+
+def compare_restrictions(
+    statement: Text, source: Text, around: Sequence[Text] = ()
+) -> list[Finding]:
+    """Look for units, orders of growth and an "only" that the source does not have.
+
+    Args:
+        statement: What was said.
+        source: The sentences it rests on.
+        around: Title and abstract of their papers, and the question.
+
+    Returns:
+        Wrong findings where the source has another unit or order of growth, others are doubts.
+    """
+    return [
+        *_units(statement, source, around),
+        *_growth(statement, source, around),
+        *_only(statement, source),
+    ]
+
+
+def _units(statement: Text, source: Text, around: Sequence[Text]) -> Iterator[Finding]:
+    """Find "takes hours" where the source has "takes days"; numbers are compared elsewhere."""
+    theirs = {_unit(token): token for token in source.tokens if _unit(token)}
+    known = {_unit(token) for text in around for token in text.tokens}
+    for place, token in enumerate(statement.tokens):
+        unit = _unit(token)
+        before = statement.tokens[max(0, place - 2) : place]  # "836 square metres"
+        counted = any(one.kind == "number" for one in before)
+        if token.lower not in _NAMED or counted or unit in theirs or unit in known:
+            continue
+        rival = next((word for one, word in theirs.items() if _alike(one, unit)), None)
+        if rival is None:
+            yield Finding(f"“{token.text}” is not in the source", wrong=False)
+        elif rival.lower not in statement.lowers:
+            yield Finding(f"says “{token.text}”, the source says “{rival.text}”")
+
+
+def _unit(token: Token) -> str:
+    single = token.lower.removesuffix("s")
+    return single if f"{single}s" in _NAMED else ""
+
+
+def _alike(one: str, other: str) -> bool:
+    return UNITS[one][0] == UNITS[other][0]
+
+
+def _growth(statement: Text, source: Text, around: Sequence[Text]) -> Iterator[Finding]:
+    """Find "O(log log n)" where the source has "O(log n)"."""
+    theirs = list(_orders(source))
+    known = {one for text in (source, *around) for one in _orders(text)}
+    for one in _orders(statement):
+        if theirs and one not in known:
+            yield Finding(f"says “O({one})”, the source says “O({theirs[0]})”")
+
+
+def _orders(text: Text) -> Iterator[str]:
+    """Yield what stands in the brackets behind an O, without spaces and brackets."""
+    tokens = text.tokens
+    for index, token in enumerate(tokens[:-1]):
+        if token.text != "O" or tokens[index + 1].text != "(":
+            continue
+        depth, inner = 0, []
+        for one in tokens[index + 1 : index + 1 + _LONGEST]:
+            depth += (one.text == "(") - (one.text == ")")
+            if depth == 0:
+                yield "".join(inner)
+                break
+            inner.append("".join(char for char in one.lower if char.isalnum() or char in "-+/"))
+
+
+def _only(statement: Text, source: Text) -> Iterator[Finding]:
+    """Doubt "only X" where the source restricts and denies nothing."""
+    if _RESTRICTS & source.lowers or denials(source):
+        return
+    for token, following in zip(statement.tokens, statement.tokens[1:], strict=False):
+        if token.lower in _ONLY and following.kind == "word":
+            yield Finding(f"says “{token.text} {following.text}”, the source does not", False)
+            return
