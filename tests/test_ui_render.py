@@ -259,3 +259,10 @@ def test_an_unknown_support_is_shown_as_unchecked():
 def test_nothing_to_show_is_said():
     assert sources_html(replace(QUOTED, citations=(), papers=()), 1) == EMPTY
     assert "title only" in paper_html(replace(PAPER, abstract=""))
+
+
+def test_what_the_nearest_paper_tells_stands_below_the_abstention_and_is_not_bold():
+    text = "The papers do not answer this.\nWhat the nearest paper, A, does say: “x < y.”"
+    page = answer_html(Answer("q?", text, abstained=True), 1)
+    assert "<strong>The papers do not answer this.</strong>" in page
+    assert '<p class="cw-told">What the nearest paper, A, does say: “x &lt; y.”</p>' in page

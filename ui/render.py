@@ -145,7 +145,9 @@ def byline(paper: Paper) -> str:
 
 
 def _abstention(answer: Answer, turn: int) -> str:
-    head = f'<p class="cw-abstain"><span>⊘</span> <strong>{plain(answer.text)}</strong></p>'
+    first, _, told = answer.text.partition("\n")
+    head = f'<p class="cw-abstain"><span>⊘</span> <strong>{plain(first)}</strong></p>'
+    head += f'<p class="cw-told">{with_maths(told)}</p>' if told else ""
     if not answer.papers:
         return head
     nearest = "".join(
