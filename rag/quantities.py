@@ -233,7 +233,8 @@ def _lower(tokens: Sequence[Token], index: int) -> str:
 
 
 def _bound(tokens: Sequence[Token], index: int, end: int) -> str:
-    before = " ".join(t.lower for t in tokens[max(0, index - 4) : index])
+    last = index - (index > 0 and tokens[index - 1].lower in ("a", "an", "the"))
+    before = " ".join(t.lower for t in tokens[max(0, last - 4) : last])
     after = " ".join(t.lower for t in tokens[end : end + 2])
     if after in AFTER:
         return AFTER[after]

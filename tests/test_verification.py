@@ -155,6 +155,25 @@ def test_a_rewording_is_not_taken_for_a_contradiction(statement, text):
     ("statement", "text", "reason"),
     [
         pytest.param(
+            "The probe cuts lead by 47 % and zinc by 62 %.",
+            "The probe outperforms rivals in effect (-62 % lead) and cost (-47 % zinc).",
+            "other things",
+            id="numbers with a minus moved",
+        ),
+        pytest.param(
+            "It reaches at most an 81 % rate of survival in soil.",
+            "It reaches at least an 81 % rate of survival in soil.",
+            "bounds",
+            id="bound before an article",
+        ),
+        pytest.param(
+            "Classical plots with fixed borders reflect farmers better than the wet scheme.",
+            "The wet scheme reflects many farmers, e.g. those on slopes, better than classical "
+            "plots with fixed borders.",
+            "better",
+            id="sides across an abbreviation",
+        ),
+        pytest.param(
             "The survey has over 300 plots.",
             "The survey has fewer than 300 plots.",
             "bounds",

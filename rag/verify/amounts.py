@@ -73,7 +73,7 @@ def compare_quantities(
     Returns:
         What speaks against the statement; empty when all its numbers are in the source.
     """
-    known = [_unsigned(one, statement) for one in quantities(source)]
+    known = [unsigned(one, statement) for one in quantities(source)]
     others = [one for text in elsewhere for one in quantities(text)]
     found = (_judge(one, known, others, statement, source) for one in quantities(statement))
     return [finding for finding in found if finding]
@@ -126,8 +126,13 @@ def _judge_bound(said: Quantity, fitting: Sequence[Quantity]) -> Finding | None:
     return Finding(f"the source bounds “{agreeing[0].text}” in another way", False)
 
 
-def _unsigned(known: Quantity, statement: Text) -> Quantity:
-    """Take "-62 % toxicity" for 62 where the statement says in a word that it fell."""
+def unsigned(known: Quantity, statement: Text) -> Quantity:
+    """Take "-62 % toxicity" for 62 where the statement says in a word that it fell.
+
+    Args:
+        known: A number of the source.
+        statement: What was said.
+    """
     if known.value >= 0 or known.dimension not in ("percent", "points"):
         return known
     fell = any(one.group in ("amount", "change") and one.side < 0 for one in directions(statement))

@@ -136,7 +136,7 @@ def _tokens(text: str) -> list[Token]:
         kind = "word" if match.lastgroup == "name" else match.lastgroup or "mark"
         value = match[0]
         if kind == "mark":
-            ends = value in ".!?" and not text[match.end() : match.end() + 1].isalnum()
+            ends = value in ".!?" and _ends(text, match.end())
             clause += value in ",;:()—–" or ends
             sentence += ends
             first = first or ends
@@ -150,6 +150,11 @@ def _tokens(text: str) -> list[Token]:
             found.append(token)
             first = False
     return found
+
+
+def _ends(text: str, place: int) -> bool:
+    """Say whether a stop before a place ends a sentence; it does not in "e.g. soil" or "v2.b"."""
+    return not (text[place : place + 1].isalnum() or text[place : place + 3].lstrip()[:1].islower())
 
 
 def _parts(word: str) -> Sequence[tuple[str, int]]:

@@ -86,7 +86,8 @@ def _orders(text: Text) -> Iterator[str]:
     for index, token in enumerate(tokens[:-1]):
         if token.text != "O" or tokens[index + 1].text != "(":
             continue
-        depth, inner = 0, []
+        depth = 0
+        inner: list[str] = []
         for one in tokens[index + 1 : index + 1 + _LONGEST]:
             depth += (one.text == "(") - (one.text == ")")
             if depth == 0:

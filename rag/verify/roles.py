@@ -5,7 +5,7 @@ from itertools import combinations
 
 from ..quantities import Quantity, quantities
 from . import Finding
-from .amounts import fits_unit, same_value
+from .amounts import fits_unit, same_value, unsigned
 from .reading import Text
 from .stems import akin
 
@@ -24,7 +24,7 @@ def compare_roles(statement: Text, source: Text) -> list[Finding]:
     Returns:
         At most one wrong finding.
     """
-    known = quantities(source)
+    known = [unsigned(one, statement) for one in quantities(source)]
     pairs = [
         (said, matches[0])
         for said in quantities(statement)
