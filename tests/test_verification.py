@@ -496,7 +496,7 @@ def test_a_wilson_interval_is_that_of_the_formula():
 
 def test_labelled_statements_are_measured(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("CITEWELL_EMBEDDER", "word-hash")
-    name, paper = next(iter(bench.sample_papers().items()))
+    name, (paper, *_) = next(iter(bench.sample_papers().items()))
     sentence = paper.abstract.split(". ")[0] + "."
     common = {"paper": name, "sentence": sentence}
     rows = [

@@ -26,6 +26,7 @@ from rag.settings import Settings, load_settings
 from rag.verification import Cosines
 from rag.verify.compare import Verdict, compare
 
+from ..metrics.normal import letters
 from ..trec import corpus_path
 from .corpus import own_id
 
@@ -82,12 +83,17 @@ def wilson(count: int, n: int) -> Share:
     return Share(count, n, share, max(0.0, low), min(1.0, high))
 
 
-def statement_pairs(path: Path, papers: Mapping[str, Paper]) -> list[Pair]:
+Named = Mapping[str, Sequence[Paper]]
+"""The papers by the name that the lines use; a name of a file stands for all its papers."""
+
+
+def statement_pairs(path: Path, papers: Named) -> list[Pair]:
     """Read a file of labelled statements.
 
     Args:
         path: JSON lines.
-        papers: The papers by the name that the lines use.
+        papers: The papers by the name that the lines use. Of several, the one that holds the
+            sentence is meant.
 
     Raises:
         RecordError: A line is malformed or names an unknown paper.
@@ -113,14 +119,15 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 ) from exc
 
 
-def _pair(number: int, row: Mapping[str, Any], papers: Mapping[str, Paper]) -> Pair:
+def _pair(number: int, row: Mapping[str, Any], papers: Named) -> Pair:
     try:
-        paper = papers[str(row["paper"])]
+        sentence = str(row["sentence"])
+        paper = _holding(papers[str(row["paper"])], sentence)
         return Pair(
             str(row["id"]),
             str(row["kind"]),
             str(row["statement"]),
-            (_evidence(paper, str(row["sentence"])),),
+            (_evidence(paper, sentence),),
             bool(row["supported"]),
         )
     except (KeyError, TypeError) as exc:
@@ -139,19 +146,24 @@ def _evidence(paper: Paper, sentence: str) -> Evidence:
     return Evidence(whole, "", Span(0, len(sentence)), 0.0)
 
 
-def sample_papers() -> dict[str, Paper]:
+def _holding(papers: Sequence[Paper], sentence: str) -> Paper:
+    """Return the paper whose abstract holds a sentence, whatever its mark-up; else the last."""
+    wanted = letters(sentence)
+    held = (one for one in papers if wanted in letters(f"{one.abstract}\n{one.raw_abstract}"))
+    return next(held, papers[-1])
+
+
+def sample_papers() -> Named:
     """Return the papers of the sample by the stems of their files."""
     return {
-        path.stem: item
+        path.stem: [item for item in read_papers(path) if isinstance(item, Paper)]
         for path in sample_files()
-        for item in read_papers(path)
-        if isinstance(item, Paper)
     }
 
 
-def corpus_papers(path: Path) -> dict[str, Paper]:
+def corpus_papers(path: Path) -> Named:
     """Return the papers of a corpus by their own ids."""
-    return {own_id(item): item for item in read_papers(path) if isinstance(item, Paper)}
+    return {own_id(item): [item] for item in read_papers(path) if isinstance(item, Paper)}
 
 
 def scifact_pairs(folder: Path) -> list[Pair]:
@@ -168,7 +180,7 @@ def scifact_pairs(folder: Path) -> list[Pair]:
     found: list[Pair] = []
     for _, row in _rows(folder / "qa.jsonl"):
         for place, one in enumerate(row["evidence"]):
-            paper, claim = papers.get(one["doc_id"]), str(row["question"])
+            paper, claim = next(iter(papers.get(one["doc_id"], ())), None), str(row["question"])
             name = f"{row['id']}:{place}"
             if paper is None:
                 continue
