@@ -100,13 +100,16 @@ _OR = re.compile(r"\bor\b", re.IGNORECASE)
 
 
 _EACH = re.compile(r"\b(both|each|same|instead|either)\b|: which\b", re.IGNORECASE)
+_OF_BOTH = re.compile(
+    r"\b(?:do|did|are|were) (?:the )?\S{2,40} and (?:the )?\S{2,40}", re.IGNORECASE
+)
 _JOINED = re.compile(r"(?<!\S)(\S++) (?:and|or) (?:the )?(\S+)")
 
 
 def _sets_names_apart(text: str) -> bool:
     """Say whether two system names are joined and asked about one by one ("what does each …")."""
     names = set(systems_in(text))
-    return bool(_EACH.search(text)) and any(
+    return bool(_EACH.search(text) or _OF_BOTH.search(text)) and any(
         {found[1].strip(",.:;?"), found[2].strip(",.:;?")} <= names
         for found in _JOINED.finditer(text)
     )

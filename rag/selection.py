@@ -45,13 +45,18 @@ def _of_their_own(sentences: Sequence[Evidence], reading: Reading) -> list[Evide
 
     What another paper says of a system is second-hand, and may be said to mislead.
     """
-    owners = {
-        one.paper.id
-        for one in reading.papers
-        if one.paper.id in reading.named.get(own_name(one.paper) or "", ())
-    }
-    own = [one for one in sentences if one.paper.id in owners]
-    return own or list(sentences)
+    allowed: set[str] = set()
+    for name, holders in reading.named.items():
+        owners = {
+            one.paper.id
+            for one in reading.papers
+            if one.paper.id in holders and own_name(one.paper) == name
+        }
+        allowed |= owners or set(holders)
+    owned = any(own_name(one.paper) in reading.named for one in reading.papers)
+    if not owned:
+        return list(sentences)
+    return [one for one in sentences if one.paper.id in allowed] or list(sentences)
 
 
 def _contributions_up(reading: Reading) -> list[Evidence]:

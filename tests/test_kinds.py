@@ -110,7 +110,7 @@ def test_works_that_are_a_verb_and_papers_that_are_counted_ask_for_no_list_of_pa
         ("ORCA7 or FinchNet: which trains twice?", True),
         ("Is either ORCA7 or FinchNet trained twice?", True),
         ("Do moss, ORCA7 and FinchNet each prune?", True),
-        ("What do ORCA7 and FinchNet prune?", False),
+        ("What do ORCA7 and FinchNet prune?", True),
         ("Do moss and herons share the same park?", False),
         ("Does ORCA7 share the same heads and layers?", False),
         ("Does ORCA7 read the same parks as FinchNet?", False),
