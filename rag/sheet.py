@@ -115,7 +115,7 @@ class Sheet:
         self._asked = {term: weights[term] for term in asked if term in weights}
         self._context = {term: weights[term] for term in context if term in weights}
         self._held = [
-            set() if barred else set(terms.terms(_NUMBER_AND_UNIT.sub(" ", self._text(i))))
+            set() if barred else set(terms.terms(_with_units_apart(self._text(i))))
             for i, barred in enumerate(self.is_barred)
         ]
         self._paper_terms = [
@@ -297,6 +297,12 @@ class Sheet:
 
     def _paper_coverage(self, n: int) -> float:
         return sum(w for t, w in self._asked.items() if t in self._paper_terms[n])
+
+
+def _with_units_apart(text: str) -> str:
+    """Return a text, and once more with units apart from numbers: "4D3R" stays, "1.8dB" parts."""
+    apart = _NUMBER_AND_UNIT.sub(" ", text)
+    return text if apart == text else f"{text} {apart}"
 
 
 def _spans(passage: Passage) -> list[Span]:

@@ -115,6 +115,22 @@ def test_b11_a_name_that_stands_only_in_an_order_is_held_by_nobody(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("asked", "holder", "named"),
+    [("What is 4D3R?", 0, ["4D3R"]), ("Which map in 3D?", 0, []), ("By how many dB?", 2, [])],
+)
+def test_names_that_end_like_units_are_held_and_units_glued_to_numbers_too(
+    tmp_path, asked, holder, named
+):
+    text = "We present 4D3R, a map in 3D. We use a dB scale. Noise fell by 1.8dB."
+    index = library(tmp_path / "library", [Paper("", "Maps", text, raw_abstract=text)])
+    paper = next(index.catalogue.each())
+    read = Sheet(index, understand(asked), [RankedPaper(paper, 1, 1.0, 0.5, "x#0")])
+    assert column(read.features(), "coverage")[holder] == pytest.approx(1.0)
+    assert [name for name in read.named() if name == "4D3R"] == named
+    index.close()
+
+
+@pytest.mark.parametrize(
     ("numbers", "is_empty"), [((ORDERS,), True), ((ORDERS, FISH), False), ((MOSS,), False)]
 )
 def test_a_sheet_is_empty_when_no_sentence_may_be_used(index, numbers, is_empty):
