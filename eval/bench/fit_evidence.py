@@ -14,6 +14,7 @@ trained on, those for reading without it (``plain``) on all others.
 import argparse
 import json
 import logging
+import math
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -199,7 +200,7 @@ def as_json(weights: Weights) -> dict[str, Any]:
     return {
         "sentence": linear(weights.sentence, SENTENCE_FEATURES),
         "topic": linear(weights.topic, TOPIC_FEATURES),
-        "abstain_below": round(weights.abstain_below, 4),
+        "abstain_below": math.floor(weights.abstain_below * 200) / 200,  # a round number, not above
         **({"detail": linear(weights.detail, DETAIL_FEATURES)} if weights.detail else {}),
         **({"paper": linear(weights.paper, PAPER_FEATURES)} if weights.paper else {}),
     }
