@@ -31,7 +31,7 @@ pytestmark = [
 EVIL = {
     "title": "<img src=x onerror=alert(1)> sequoia",
     "abstract": "We study sequoia seedlings. Sequoia seedlings cost from $3000 to $25 "
-    "${alert(2)} {{x}}.example/a.png) <script>alert(3)</script> today.",
+    "${alert(2)} {{x}} today. <script>alert(3)</script> is left out.",
     "authors": ["A. Author", "<svg onload=alert(4)>"],
     "year": 2021,
     "url": "javascript:alert(5)",
