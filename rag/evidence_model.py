@@ -30,6 +30,7 @@ LONGEST_SENTENCE = 256  # tokens; of a longer one the rest is not read
 WEIGHTS = "evidence_model.safetensors"
 LOWEST = -20.0  # the logit of what was not read
 PASSES = 8  # windows side by side
+_LOADING = threading.Lock()
 FROZEN = ("body.embeddings.", "body.encoder.layer.0.", "body.encoder.layer.1.")  # MiniLM's own
 
 
@@ -216,13 +217,18 @@ class EvidenceModel:
             scores[n] = PageScores(found, max(scores[n].answers, float(answers[row])))
 
 
-@cache
 def packaged_model() -> EvidenceModel:
-    """Return the model that ships with the package; it is loaded once.
+    """Return the model that ships with the package; it is loaded once, whoever asks first.
 
     Raises:
         SettingsError: Weights are missing or damaged.
     """
+    with _LOADING:
+        return _loaded()
+
+
+@cache
+def _loaded() -> EvidenceModel:
     from .embedders.local import packaged_minilm
 
     with resources.as_file(resources.files(__package__).joinpath("weights", WEIGHTS)) as weights:

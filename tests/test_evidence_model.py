@@ -2,11 +2,13 @@
 
 import shutil
 import threading
+import time
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from rag import evidence_model
 from rag.embedders.local import packaged_minilm
 from rag.errors import SettingsError
 from rag.evidence_model import (
@@ -391,3 +393,27 @@ def test_the_packaged_model_finds_an_answer_in_the_last_window_of_a_long_abstrac
 def test_the_packaged_model_gives_the_same_numbers_again(packaged):
     first, again = (numbers(packaged.read(QUESTION, [PAGE, BELLS])) for _ in range(2))
     assert first == again
+
+
+def test_b32_the_packaged_model_is_loaded_once_when_two_threads_ask_first(monkeypatch):
+    made, gate = [], threading.Barrier(2)
+
+    def slow(*args):
+        made.append(args)
+        time.sleep(0.2)
+        return object()
+
+    monkeypatch.setattr(evidence_model, "EvidenceModel", slow)
+    evidence_model._loaded.cache_clear()
+
+    def ask():
+        gate.wait(10)
+        packaged_model()
+
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    evidence_model._loaded.cache_clear()  # the next test loads the real one
+    assert len(made) == 1
