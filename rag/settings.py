@@ -190,6 +190,6 @@ def _explain(exc: ValidationError) -> str:
         )
     shown = "" if "key" in name else f" has the value {str(first['input'])[:80]!r}, which"
     return (
-        f"The setting {name!r}{shown} cannot be used: {first['msg']}. Change it with "
-        f"--{name.replace('_', '-')}, CITEWELL_{name.upper()} or in {CONFIG_NAME}."
+        f"The setting {name!r}{shown} cannot be used: {first['msg']}. Change it where "
+        f"it was set: CITEWELL_{name.upper()}, {CONFIG_NAME} or the command's own option."
     )
