@@ -102,6 +102,10 @@ class Settings(BaseSettings):
     strict: bool = Field(
         False, description="Leave out what a language model says and no given sentence supports."
     )
+    complete: bool = Field(
+        True,
+        description="Quote, after a language model's words, the best sentences they leave out.",
+    )
     verifier: str | None = Field(
         None,
         description="Folder of a cross-encoder of your own that judges whether a model's "
