@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from . import __version__
-from .commands import asking, care, keeping
+from .commands import asking, care, keeping, serving
 from .errors import RagError
 
 QUIET = {  # set before any library loads, so that nothing calls out
@@ -86,7 +86,7 @@ def cli(verbose: bool) -> None:
     logging.basicConfig(level=logging.DEBUG if verbose else logging.ERROR, stream=sys.stderr)
 
 
-for _module in (keeping, asking, care):
+for _module in (keeping, asking, care, serving):
     for _command in _module.COMMANDS:
         cli.add_command(_command)
 

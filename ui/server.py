@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING
 from rag.errors import SettingsError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fastapi import FastAPI
+
+    from rag.serving import Server
 
     from .guard import Guard
     from .shelf import Shelf
@@ -79,7 +83,9 @@ def bind(address: Address) -> socket.socket:
     return listener
 
 
-def make_app(shelf: "Shelf", address: Address, uploads: Path) -> "Guard":
+def make_app(
+    shelf: "Shelf", address: Address, uploads: Path, ending: "Callable[[], None] | None" = None
+) -> "Guard":
     """Return the whole application: door, lobby, page.
 
     The page takes seconds to build. Until then the lobby answers, so that nobody meets a closed
@@ -89,6 +95,7 @@ def make_app(shelf: "Shelf", address: Address, uploads: Path) -> "Guard":
         shelf: The libraries of this process.
         address: Where it will listen.
         uploads: A folder for files that are being added; nothing in it is ever served.
+        ending: Called when the server ends, before the libraries are closed.
     """
     from . import guard
     from .lobby import Lobby
@@ -97,7 +104,12 @@ def make_app(shelf: "Shelf", address: Address, uploads: Path) -> "Guard":
         # Inside a loop: outside one, Gradio opens event loops that it never closes.
         return asyncio.run(_page(shelf, address, uploads))
 
-    lobby = Lobby(build, shelf.begin_first, shelf.close)
+    def close() -> None:
+        if ending is not None:
+            ending()
+        shelf.close()
+
+    lobby = Lobby(build, shelf.begin_first, close)
     beyond = address.host not in LOOPBACK
     return guard.Guard(lobby, guard.names_for(address.host), any_address=beyond)
 
@@ -123,15 +135,35 @@ async def _page(shelf: "Shelf", address: Address, uploads: Path) -> "FastAPI":
 
 
 def serve(shelf: "Shelf", address: Address, listener: socket.socket) -> None:
-    """Serve the page until the process is told to end."""
+    """Serve the page, and the command line beside it, until the process is told to end."""
     import uvicorn
 
     uploads = Path(tempfile.mkdtemp(prefix="citewell-"))
+    beside = _beside(shelf)
     try:
+        ending = beside.stop if beside else None
         config = uvicorn.Config(
-            make_app(shelf, address, uploads), log_level="error", access_log=False,
+            make_app(shelf, address, uploads, ending), log_level="error", access_log=False,
             server_header=False, timeout_graceful_shutdown=2, ws="none",
         )  # fmt: skip
         uvicorn.Server(config).run(sockets=[listener])
     finally:
+        if beside:
+            beside.stop()
         shutil.rmtree(uploads, ignore_errors=True)
+
+
+def _beside(shelf: "Shelf") -> "Server | None":
+    """Start the service that answers the command line; the page does without where it cannot."""
+    from rag.errors import RagError
+    from rag.serving import Server
+
+    from .beside import PageLibraries
+
+    server = Server(PageLibraries(shelf))
+    try:
+        server.start()
+    except RagError as exc:
+        log.info("The command line is not served: %s", exc)
+        return None
+    return server

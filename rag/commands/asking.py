@@ -1,5 +1,7 @@
 """Commands that ask and search."""
 
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +24,12 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..library import Library
-    from ..schema import Answer, Filters
+    from ..replies import Event
+    from ..schema import Filters
+
+server_option = click.option(
+    "--no-server", is_flag=True, help="Answer here, also where a server runs (citewell serve)."
+)
 
 
 @click.command(short_help="Answer a question from a library.")
@@ -38,6 +44,7 @@ if TYPE_CHECKING:
 @click.option("--bibtex", type=click.Path(path_type=Path), help="Write the cited papers here.")
 @click.option("--ris", type=click.Path(path_type=Path), help="Write the cited papers here.")
 @json_option
+@server_option
 @llm_options
 @embedder_option
 @filter_options
@@ -63,50 +70,91 @@ def ask(question: str | None, questions: Path | None, as_json: bool, **flags: An
 
 
 def _ask_one(question: str, as_json: bool, flags: dict[str, Any]) -> None:
-    from .. import as_json as json_of
+    wanted = {name: flags.pop(name) for name in ("bibtex", "ris")}
+    files = {format_: file for format_, file in wanted.items() if file is not None}
+    filters, no_server = take_filters(flags), flags.pop("no_server")
+    asked = {"question": question, "filters": filters, "show": not as_json, "formats": [*files]}
+    served = None if no_server else _served("/ask", asked, flags)
+    end = _shown(_either(served, lambda: _answered(question, filters, not as_json, files, flags)))
+    if as_json:
+        print_json(end["answer"])
+    else:
+        click.echo(end["text"])
+    for format_, file in files.items():
+        write_text(file, end["files"][format_])
+    if end["error"]:
+        raise RagError(end["error"])
 
-    bibtex, ris = flags.pop("bibtex"), flags.pop("ris")
-    filters = take_filters(flags)
+
+def _answered(
+    question: str,
+    filters: "Filters | None",
+    show: bool,
+    formats: Iterable[str],
+    flags: dict[str, Any],
+) -> "Generator[Event]":
+    """Answer in this process."""
     check_first(question, **flags)
+    from ..replies import answer_events
+
     with open_named(**flags) as library:
-        answer = _streamed(library, question, filters, show=not as_json)
-        if as_json:
-            print_json(json_of.answer_json(answer))
-        cited = [citation.paper for citation in answer.citations]
-        for file, format_ in ((bibtex, "bibtex"), (ris, "ris")):
-            if file is not None:
-                write_text(file, library.export(cited, format_))
-    if answer.error:
-        raise RagError(answer.error)
+        yield from answer_events(library, question, filters=filters, show=show, formats=[*formats])
 
 
-def _streamed(
-    library: "Library", question: str, filters: "Filters | None", *, show: bool
-) -> "Answer":
-    """Ask; show a model's words as they come, and the whole answer at the end."""
-    from .. import render
-    from ..schema import Answer
+def _served(path: str, wanted: dict[str, Any], flags: dict[str, Any]) -> "Generator[Event] | None":
+    """Ask a running server; None where there is none that can be asked."""
+    from .. import remote
 
-    live = show and library.settings.llm != "quote"
-    streamed = ""
-    for piece in library.stream(question, filters=filters):
-        if isinstance(piece, Answer):
-            if live and render.is_changed(piece, streamed):
-                click.echo("\n\nAfter checking:\n\n" + render.answer_text(piece))
-            elif live:
-                click.echo("\n\n" + render.sources_text(piece))
-            elif show:
-                click.echo(render.answer_text(piece))
-            return piece
-        streamed += piece
-        if live:
-            click.echo(render.plain(piece), nl=False)
-    raise RuntimeError("a stream ends with its answer")
+    settings = {**flags}
+    sample, filters = settings.pop("sample"), wanted["filters"]
+    given = None if filters is None else {name: getattr(filters, name) for name in FILTERS}
+    return remote.events(path, {**wanted, "filters": given, "sample": sample}, settings)
+
+
+def _either(
+    served: "Generator[Event] | None", alone: "Callable[[], Generator[Event]]"
+) -> "Generator[Event]":
+    """Yield what a server says; what this process finds where there is none, or it fails."""
+    from ..remote import Lost
+
+    begun = False
+    if served is not None:
+        try:
+            with closing(served):
+                for event in served:
+                    begun = begun or "piece" in event
+                    yield event
+            return
+        except Lost as exc:
+            if begun:
+                raise RagError(
+                    "The server ended in the middle of the answer. Ask again: without it, the "
+                    "answer is made here."
+                ) from exc
+    yield from alone()
+
+
+def _shown(events: "Generator[Event]") -> dict[str, Any]:
+    """Show what comes before the end, and return the end."""
+    with closing(events), progress_bar() as bar:
+        for event in events:
+            if "piece" in event:
+                click.echo(event["piece"], nl=False)
+            elif "progress" in event:
+                bar(*event["progress"])
+            elif "note" in event:
+                click.echo(event["note"], err=True)
+            elif "refused" in event:
+                raise RagError(event["refused"])
+            else:
+                return event["end"]
+    raise RuntimeError("an answer ends")
 
 
 def _ask_all(file: Path, flags: dict[str, Any]) -> None:
     from ..batch import answer_all, failed, read_questions
 
+    del flags["no_server"]  # many questions load the models once anyway
     for name in ("bibtex", "ris", *FILTERS):
         if flags.pop(name) is not None:
             raise click.UsageError(f"--{name.replace('_', '-')} does not go with --questions.")
@@ -128,6 +176,7 @@ def _ask_all(file: Path, flags: dict[str, Any]) -> None:
 @click.option("--sample", is_flag=True, help="Search the sample library of 40 abstracts.")
 @click.option("--top-k", type=int, help="At most so many papers (default 10).")
 @json_option
+@server_option
 @embedder_option
 @filter_options
 @library_option
@@ -138,17 +187,23 @@ def search(query: str, as_json: bool, **flags: Any) -> None:
     Example:
       citewell search "stable matching with ties" --top-k 5
     """
-    from .. import as_json as json_of
-    from .. import render
-
-    filters = take_filters(flags)
-    check_first(query, **flags)
-    with open_named(**flags) as library:
-        found = library.search(query, filters=filters)
+    filters, no_server = take_filters(flags), flags.pop("no_server")
+    asked = {"question": query, "filters": filters}
+    served = None if no_server else _served("/search", asked, flags)
+    end = _shown(_either(served, lambda: _found(query, filters, flags)))
     if as_json:
-        print_json([json_of.ranked_json(ranked) for ranked in found])
+        print_json(end["papers"])
     else:
-        click.echo(render.ranked_text(found))
+        click.echo(end["text"])
+
+
+def _found(query: str, filters: "Filters | None", flags: dict[str, Any]) -> "Generator[Event]":
+    """Search in this process."""
+    check_first(query, **flags)
+    from ..replies import search_events
+
+    with open_named(**flags) as library:
+        yield from search_events(library, query, filters=filters)
 
 
 COMMANDS = (ask, search)

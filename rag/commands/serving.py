@@ -1,0 +1,88 @@
+"""The command that answers for all others from one process."""
+
+import signal
+import threading
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .options import embedder_option, library_option, progress_bar
+
+if TYPE_CHECKING:
+    from ..serving_shelf import Opened
+    from ..settings import Settings
+
+QUESTION = "What is studied here?"
+
+
+@click.command(short_help="Stay loaded, so that ask and search answer at once.")
+@embedder_option
+@library_option
+def serve(**flags: Any) -> None:
+    """Stay in the foreground with libraries and models loaded, and answer ask and search.
+
+    They find it by themselves and answer in a fraction of a second; without it they load all that
+    they need. A running chat page does the same. Only you, on this machine, can reach it.
+
+    \b
+    Examples:
+      citewell serve
+      citewell serve --library thesis
+    """
+    from ..serving import Server
+    from ..serving_shelf import Opened
+    from ..settings import load_settings
+
+    ended = threading.Event()
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), lambda *_: ended.set())
+    settings = load_settings(**flags)
+    opened = Opened(settings.home)
+    server = Server(opened)
+    server.start()
+    try:
+        click.echo(
+            f"Citewell answers at 127.0.0.1, port {server.port}, for the libraries in "
+            f"'{settings.home}'  (stop it with Ctrl+C)"
+        )
+        _load(opened, settings, named=flags["library"] is not None)
+        while not ended.wait(0.5):  # without a time, Ctrl+C is not seen on Windows
+            continue
+    finally:
+        server.stop()
+    click.echo("Stopped.")
+
+
+def _load(opened: "Opened", settings: "Settings", *, named: bool) -> None:
+    """Load everything that the first question would wait for."""
+    from ..errors import IndexMissingError
+
+    try:
+        with (
+            progress_bar() as bar,
+            opened.lend(settings.library, settings, progress=bar, keep=True) as library,
+        ):
+            for _ in library.stream(QUESTION, llm="quote"):
+                continue
+            if hasattr(library, "start_indexer"):
+                library.start_indexer()
+    except IndexMissingError:
+        if named:
+            raise
+        click.echo("Nothing is loaded yet: a library is opened when it is first asked.")
+        return
+    _load_model(settings)
+    click.echo(f"Loaded: '{library.name}'")
+
+
+def _load_model(settings: "Settings") -> None:
+    """Load a model file that the settings name; servers elsewhere are left alone."""
+    if settings.llm.startswith(("gguf:", "hf:")):
+        from .. import llms
+        from ..llms.streaming import first_sign
+
+        first_sign(llms.build(settings))
+
+
+COMMANDS = (serve,)
