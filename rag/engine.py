@@ -4,6 +4,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from llama_index.core.base.base_query_engine import BaseQueryEngine
@@ -14,14 +15,15 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from . import question as questions
 from .abstention import ABSTENTION, abstention_text, as_citations, nearest_told
 from .acronyms import expand
-from .agreement import disagreement, with_both
+from .agreement import Disagreement, disagreement, with_both
+from .completing import added_text, completed
 from .evidence import MOST_HOLDERS, Reader, Reading
 from .evidence_model import packaged_model
 from .index import Index
 from .names import systems_in
 from .question import KnownPapers, Question, Stated
 from .retrieval import PaperRetriever, Searcher, nodes_of
-from .schema import Answer, Citation, Filters, RankedPaper, Turn
+from .schema import Answer, Citation, Evidence, Filters, RankedPaper, Turn
 from .selection import choose
 from .settings import Settings
 from .synthesis import Draft, LLMSynthesizer, QuoteSynthesizer, Synthesizer
@@ -245,34 +247,54 @@ class AnswerEngine(BaseQueryEngine):
         )
 
     def _write(self, asked: "_Asked") -> Iterator[str | Answer]:
-        evidence = choose(
-            asked.question, asked.reading, most=self._most(asked), whole=asked.stated.decisive
-        )
         opposed = None if asked.question.many else disagreement(asked.reading)
         if opposed:
-            evidence = with_both(evidence, opposed)
             asked = replace(asked, opposed=opposed.note())
-        shown = False
-        for piece in self._synthesizer.write(_with_earlier(asked.question), evidence):
+        best = partial(self._chosen, asked, opposed)
+        most = self._most(asked)
+        evidence = best(self._most_given(asked, most)) if self._llm_name else best(most)
+        question, shown = _with_earlier(asked.question), False
+        for piece in self._synthesizer.write(question, evidence):
             if isinstance(piece, str):
                 shown = True
                 yield piece
                 continue
+            complete = self._completes(piece)
+            draft = completed(piece, question, best(most)) if complete else piece
+            more = added_text(piece, draft) if draft.found else ABSTENTION
+            if more:
+                yield f"\n\n{more}" if shown else more
             asked.trace.mark("write")
-            if piece.found:
-                yield self._finish(piece, asked)
-                continue
-            yield "\n\n" + ABSTENTION if shown else ABSTENTION
-            answer = self._abstention(ABSTENTION, asked)
-            yield replace(answer, raw=piece.raw, notes=(*asked.notes, *piece.notes))
+            yield self._finish(draft, asked) if draft.found else self._unfound(draft, asked)
+
+    def _unfound(self, draft: Draft, asked: "_Asked") -> Answer:
+        answer = self._abstention(ABSTENTION, asked)
+        return replace(answer, raw=draft.raw, notes=(*asked.notes, *draft.notes))
+
+    def _chosen(
+        self, asked: "_Asked", opposed: Disagreement | None, most: int
+    ) -> tuple[Evidence, ...]:
+        """Return the best sentences, with both sides of a disagreement."""
+        chosen = choose(asked.question, asked.reading, most=most, whole=asked.stated.decisive)
+        return with_both(chosen, opposed) if opposed else chosen
 
     def _most(self, asked: "_Asked") -> int:
-        """Return how many sentences are chosen at most."""
-        if self._llm_name:
-            return LLM_EVIDENCE
+        """Return how many sentences are quoted at most."""
         question = asked.question
         several = question.many or question.compare or question.list or asked.stated.decisive
         return self._settings.max_statements + (MORE_STATEMENTS if several else 0)
+
+    def _most_given(self, asked: "_Asked", most: int) -> int:
+        """Return how many sentences a model gets: of a list, no papers that are not shown."""
+        return min(LLM_EVIDENCE, most) if asked.question.many else LLM_EVIDENCE
+
+    def _completes(self, draft: Draft) -> bool:
+        """Say whether quotes are added to what a model said."""
+        return bool(
+            self._llm_name
+            and self._settings.complete
+            and (draft.found or not self._settings.strict)
+        )
 
     def _finish(self, draft: Draft, asked: "_Asked") -> Answer:
         return Answer(

@@ -35,6 +35,7 @@ _NUMBERED = re.compile(
     rf"{MATHS.pattern}|(?P<marker>[\[【][ ^]?[1-9]\d{{0,2}}(?: ?[,;–-] ?\d{{1,3}})*[\]】])"
 )
 _OTHER_BRACKETS = str.maketrans("[]【】", "⟨⟩⟨⟩")
+ALSO = "The papers also say:"
 NO_TEXT = "The model returned no text. Ask again, or choose another model with --llm."
 
 
@@ -57,8 +58,12 @@ class Draft:
 
     @property
     def text(self) -> str:
-        """Return the answer with its markers."""
-        return render(self.statements)
+        """Return the answer with its markers; quotes stand below a model's words."""
+        said = [one for one in self.statements if one.support != "verbatim"]
+        quotes = [one for one in self.statements if one.support == "verbatim"]
+        if not said or not quotes:
+            return render(self.statements)
+        return f"{render(said)}\n\n{lead_in(quotes)}"
 
 
 class Synthesizer(BaseSynthesizer):
@@ -185,7 +190,7 @@ def read_reply(reply: str, evidence: Sequence[Evidence], error: str | None = Non
         error = error or OPEN_REASONING
     elif not parsed.statements:
         error = error or NO_TEXT
-    return Draft(
+    draft = Draft(
         statements=parsed.statements,
         sources=tuple(evidence[i] for i in parsed.order),
         invented=parsed.invented,
@@ -193,6 +198,12 @@ def read_reply(reply: str, evidence: Sequence[Evidence], error: str | None = Non
         found=bool(parsed.order) or NOT_FOUND not in render(parsed.statements).upper(),
         error=error,
     )
+    kept = [one for one in draft.statements if not _says_only_not_found(one)]
+    return _with_only(kept, draft) if len(kept) < len(draft.statements) else draft
+
+
+def _says_only_not_found(statement: Statement) -> bool:
+    return statement.text.strip(" \"'“”*`_.-:").upper() == NOT_FOUND
 
 
 def checked(draft: Draft, question: str, evidence: Sequence[Evidence], verifier: Verifier) -> Draft:
@@ -221,6 +232,12 @@ def _without_unsupported(draft: Draft) -> Draft:
     dropped = len(draft.statements) - len(kept)
     if not dropped:
         return draft
+    draft = _with_only(kept, draft)
+    return replace(draft, notes=(*draft.notes, left_out(dropped)))
+
+
+def _with_only(kept: Sequence[Statement], draft: Draft) -> Draft:
+    """Leave out the other statements and their sources; nothing left is nothing found."""
     used = dict.fromkeys(n for one in kept for n in one.citations)
     number = {old: new for new, old in enumerate(used, start=1)}
     statements = tuple(
@@ -230,9 +247,13 @@ def _without_unsupported(draft: Draft) -> Draft:
         draft,
         statements=statements,
         sources=tuple(draft.sources[n - 1] for n in used),
-        found=bool(kept),
-        notes=(*draft.notes, left_out(dropped)),
+        found=draft.found and bool(kept),
     )
+
+
+def lead_in(quotes: Sequence[Statement]) -> str:
+    """Return quotes as they stand below a model's words: one a line, introduced by another."""
+    return "\n".join([ALSO, *(render([one]) for one in quotes)])
 
 
 def left_out(count: int) -> str:

@@ -48,8 +48,12 @@ def by_title(index, words):
 
 
 def engine(index, *replies, llm=None, **values):
-    """Return an engine that quotes, or whose model gives some replies; it never abstains itself."""
-    settings = Settings(embedder="word-hash", **{"abstain_below": 0.0, **values})
+    """Return an engine that quotes, or whose model gives some replies; it never abstains itself.
+
+    Quotes are not added to the replies unless ``complete`` is given.
+    """
+    defaults = {"abstain_below": 0.0, "complete": False}
+    settings = Settings(embedder="word-hash", **{**defaults, **values})
     if not replies and llm is None:
         return AnswerEngine(index, settings)
     model = llm or ScriptedLLM(replies=list(replies))

@@ -14,7 +14,7 @@ QUESTION = "How much less acid does the coffee hold?"
 @pytest.fixture
 def filled(citewell, monkeypatch):
     monkeypatch.setenv("CITEWELL_EMBEDDER", "word-hash")
-    assert citewell("add", PAPERS).code == 0
+    assert citewell("add", PAPERS, "--wait").code == 0
     return citewell
 
 
@@ -73,7 +73,7 @@ def test_a_server_that_dies_in_mid_answer_leaves_the_text_and_the_cause(filled):
     with model_server(pieces=pieces, dies=True) as server:
         answer = ask_server(filled, server.url, "--json").json
     assert answer["error"]
-    assert answer["answer"] == "It holds less acid. [1] And then"
+    assert answer["answer"].startswith("It holds less acid. [1] And then\n\n")
 
 
 def test_b39_the_key_is_in_no_log(filled):
