@@ -18,6 +18,7 @@ from .verify.units import (
     UNITS,
 )
 
+_BOUND_WORDS = 3  # in "from 2 to more than 20"
 NEAR = 4  # tokens behind a number in which what it counts is looked for
 
 
@@ -67,6 +68,8 @@ def _quantity(text: Text, index: int) -> Quantity | None:
         dimension, scale, end = _unit(tokens, end)
         value, step = value * scale, step * scale
     head, around = tokens[index], tokens[max(0, index - 4) : end + 4]
+    if dimension == "count" and _of_a_factor(tokens, index):
+        dimension = "factor"
     if dimension == "percent" and any(t.lower == "absolute" for t in around):
         dimension = "points"
     last = tokens[end - 1]
@@ -77,6 +80,12 @@ def _quantity(text: Text, index: int) -> Quantity | None:
         relative=_is_relative(tokens, max(0, index - 4), end + 4),
         spelt=head.kind == "word",
     )  # fmt: skip
+
+
+def _of_a_factor(tokens: Sequence[Token], index: int) -> bool:
+    """Say whether a number stands behind "by a factor of"."""
+    before = [t.lower for t in tokens[max(0, index - 3) : index] if t.lower not in ("about", "up")]
+    return before[-2:] == ["factor", "of"]
 
 
 def _is_relative(tokens: Sequence[Token], low: int, high: int) -> bool:
@@ -134,8 +143,8 @@ def _digits(
     following = tokens[end] if end < len(tokens) else None
     if following and following.lower in ("st", "nd", "rd", "th") and _touch(tokens, end):
         return value, 1e-9, end + 1, "ordinal"
-    if following and following.text in CASED and _touch(tokens, end):
-        scale = CASED[following.text]
+    if following and following.text.rstrip("+") in CASED and _touch(tokens, end):
+        scale = CASED[following.text.rstrip("+")]
         return value * scale, step * scale, end + 1, "count"
     return value, step, end, "count"
 
@@ -224,8 +233,12 @@ def _fits_letter(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _is_decade(tokens: Sequence[Token], at: int) -> bool:
-    """Say whether an "s" belongs to "the 1920s"."""
-    return _touch(tokens, at) and len(tokens[at - 1].text) == 4 and tokens[at - 1].text.isdigit()
+    """Say whether an "s" belongs to "the 1920s" or "the 90s"."""
+    digits = tokens[at - 1].text
+    if not (_touch(tokens, at) and digits.isdigit() and digits.endswith("0")):
+        return False
+    before = tokens[at - 2].lower if at > 1 else ""
+    return len(digits) == 4 or (len(digits) == 2 and before in ("the", "early", "late", "mid"))
 
 
 def _lower(tokens: Sequence[Token], index: int) -> str:
@@ -236,9 +249,13 @@ def _bound(tokens: Sequence[Token], index: int, end: int) -> str:
     last = index - (index > 0 and tokens[index - 1].lower in ("a", "an", "the"))
     before = " ".join(t.lower for t in tokens[max(0, last - 4) : last])
     after = " ".join(t.lower for t in tokens[end : end + 2])
+    if tokens[end - 1].text.endswith("+") or tokens[end : end + 1] and tokens[end].text == "+":
+        return ">="
     if after in AFTER:
         return AFTER[after]
     for words, bound in BEFORE:
+        if words == "under" and tokens[index].kind == "word":
+            continue  # "under three metrics"
         if before == words or before.endswith(f" {words}"):
             return bound
     return "="
@@ -257,6 +274,8 @@ def _ranges(text: Text, found: list[Quantity]) -> list[Quantity]:
     for place in range(len(found) - 1):
         low, high = found[place], found[place + 1]
         between = [t.lower for t in text.tokens[low.end : high.index]]
+        if between[:1] == ["to"] and _lower(text.tokens, low.index - 1) == "from":
+            between = between[: 1 + (len(between) > _BOUND_WORDS)]  # "to more than"
         if between in (["and"], ["or"]) and _lower(text.tokens, low.index - 1) != "between":
             found[place] = _with_unit_of(low, high, text)
             continue

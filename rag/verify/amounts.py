@@ -13,6 +13,7 @@ from .stems import akin
 _HEDGED = 0.03  # relative room that "about" gives
 _HEDGED_SHARE = 4.0  # percentage points that "about half" gives
 _ABOUT = ("~", "~>")
+MOST_OF_RATIO = 12  # numbers of a source whose ratios are looked at
 _UP, _DOWN = (">", ">="), ("<", "<=")
 
 
@@ -20,6 +21,8 @@ def same_value(said: Quantity, known: Quantity) -> bool:
     """Say whether a number may stand for another: equal, rounded, or as near as "about" allows."""
     if math.isclose(said.value, known.value, rel_tol=1e-6, abs_tol=1e-9):
         return True
+    if _is_decade(said) and _is_decade(known):
+        return (said.value - known.value) % 100 == 0 and min(said.value, known.value) < 100
     room = 0.5 * said.step if said.step > known.step * 1.5 else 0.0
     if said.bound in _ABOUT or known.bound in _ABOUT:
         room = max(room, _HEDGED * abs(known.value))
@@ -28,6 +31,10 @@ def same_value(said: Quantity, known: Quantity) -> bool:
     if said.dimension not in ("count", "percent", "points", "factor", "ordinal"):
         room = max(room, 0.02 * abs(known.value))  # a month has 30 or 31 days
     return abs(said.value - known.value) <= room + 1e-9
+
+
+def _is_decade(one: Quantity) -> bool:
+    return one.text.endswith("0s") and one.text[:-1].isdigit()
 
 
 def fits_unit(said: Quantity, known: Quantity) -> bool:
@@ -86,10 +93,14 @@ def _judge(
     statement: Text,
     source: Text,
 ) -> Finding | None:
+    if _is_in_a_name(said, source) or _is_ratio(said, known):
+        return None
     equal = [one for one in known if same_value(said, one)]
     fitting = [one for one in equal if fits_unit(said, one)]
     if any(holds(said, one) for one in known) or _is_idle(said, statement, source):
         return None
+    if fitting and all(_is_turned(said, one) for one in fitting):
+        return Finding(f"“{said.text}” is at the other end of a change in the source")
     if fitting:
         return _judge_points(said, fitting) or _judge_bound(said, fitting)
     if equal and not said.spelt:
@@ -120,7 +131,8 @@ def _judge_bound(said: Quantity, fitting: Sequence[Quantity]) -> Finding | None:
         return Finding(f"bounds “{said.text}” otherwise than the source")
     loose = {said.bound, agreeing[0].bound} <= {"=", *_ABOUT}
     hedged = said.bound in _ABOUT or agreeing[0].bound in _ABOUT
-    in_range = agreeing[0].top is not None or agreeing[0].bottom is not None
+    ends = (said.top, said.bottom, agreeing[0].top, agreeing[0].bottom)
+    in_range = any(end is not None for end in ends)
     if loose or hedged or in_range:
         return None
     return Finding(f"the source bounds “{agreeing[0].text}” in another way", False)
@@ -165,6 +177,34 @@ def _is_idle(said: Quantity, statement: Text, source: Text) -> bool:
 def _nth(source: Text) -> bool:
     return any(a.lower in ("k", "n", "i", "j") and b.lower == "th" for a, b in zip(
         source.tokens, source.tokens[1:], strict=False))  # fmt: skip
+
+
+def _is_turned(said: Quantity, known: Quantity) -> bool:
+    """Say whether "from 20 to 2" stands for "from 2 to 20"."""
+    up = said.top is not None and said.top == known.bottom and said.top != said.value
+    down = said.bottom is not None and said.bottom == known.top and said.bottom != said.value
+    return up or down
+
+
+def _is_in_a_name(said: Quantity, source: Text) -> bool:
+    """Say whether a size belongs to a name of the source: "7B" to "Llama2-7B"."""
+    size = said.text.replace(" ", "").lower()
+    if not size or not size[0].isdigit() or size.isdigit():
+        return False
+    return any(token.lower.endswith(f"-{size}") for token in source.tokens)
+
+
+def _is_ratio(said: Quantity, known: Sequence[Quantity]) -> bool:
+    """Say whether "ten times" is how two numbers of the source compare: 300M against 3B."""
+    if said.dimension != "factor" or any(one.dimension == "factor" for one in known):
+        return False
+    sizes = [one for one in known if one.value > 0][:MOST_OF_RATIO]
+    return any(
+        one.dimension == other.dimension
+        and math.isclose(one.value, said.value * other.value, rel_tol=_HEDGED)
+        for one in sizes
+        for other in sizes
+    )
 
 
 def _is_list_count(said: Quantity) -> bool:

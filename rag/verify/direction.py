@@ -4,20 +4,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from . import Finding, listed
-from .lexicon import COMPARING, COSTS, STRONG, opposites, stems_of
+from . import Finding
+from .lexicon import STRONG
 from .negation import reaches
+from .opposites import COSTS, opposites
 from .reading import MOST, Text, Token
+from .sides import compares, sides_of
 from .stems import akin, stem
 
 _REACH = 4  # words on either side that a direction is said of
 _SIGHT = 40  # tokens on either side in which these are looked for
-_SIDE = 12  # words on either side of a comparison
 _NEXT_TO = 2
+_NUMBERS = 8  # tokens behind a direction in which its number is looked for
 _HEAD_COUNTS = 3
 _FOCUS = ("sufficiency", "completeness", "share", "frequency", "grade")  # what a denial turns
 _OF_COSTS = ("amount", "quality", "change")
-_ENDS_SIDE = frozenset(listed("in on with by for at under using , ; ) while"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Direction:
     before: frozenset[str]
     after: frozenset[str]
     compares: bool
+    of_costs: bool  # "reduces the error"
 
 
 def directions(text: Text) -> list[Direction]:
@@ -53,8 +55,7 @@ def _directions(text: Text) -> Iterator[Direction]:
                 continue
             is_turned = index in denied or (group in _FOCUS and index in in_scope)
             turned = -side if is_turned else side
-            passive = bool(following and following.lower == "by")
-            before, after = _sides(tokens, index)
+            before, after = sides_of(tokens, index)
             yield Direction(
                 token.lower,
                 group,
@@ -62,8 +63,10 @@ def _directions(text: Text) -> Iterator[Direction]:
                 _near(tokens, index, _REACH),
                 _near(tokens, index, _NEXT_TO),
                 following.stem if following and following.content else None,
-                *((after, before) if passive else (before, after)),
-                compares=token.lower in COMPARING,
+                before,
+                after,
+                compares(tokens, index),
+                _of_costs(tokens, index),
             )
 
 
@@ -128,7 +131,13 @@ def _stem(tokens: tuple[Token, ...], index: int) -> str:
 
 
 def _near(tokens: tuple[Token, ...], index: int, reach: int) -> frozenset[str]:
-    """Return the stems of the few words around, inside the clause."""
+    """Return the stems of the few words around, inside the clause, and the numbers behind."""
+    around = _around(tokens, index, reach)
+    behind = tokens[index + 1 : index + 1 + _NUMBERS]
+    return frozenset(t.stem for t in around) | {t.text for t in behind if t.kind == "number"}
+
+
+def _around(tokens: tuple[Token, ...], index: int, reach: int) -> list[Token]:
     clause = tokens[index].clause
     left = [
         t for t in tokens[max(0, index - 2 * _REACH) : index] if t.clause == clause and t.content
@@ -136,20 +145,11 @@ def _near(tokens: tuple[Token, ...], index: int, reach: int) -> frozenset[str]:
     right = [
         t for t in tokens[index + 1 : index + 1 + 2 * _REACH] if t.clause == clause and t.content
     ]
-    return frozenset(t.stem for t in (*left[-reach:], *right[:reach]))
+    return [*left[-reach:], *right[:reach]]
 
 
-def _sides(tokens: tuple[Token, ...], index: int) -> tuple[frozenset[str], frozenset[str]]:
-    sentence = tokens[index].sentence
-    left = [
-        t for t in tokens[max(0, index - _SIGHT) : index] if t.sentence == sentence and t.content
-    ][-_SIDE:]
-    right: list[Token] = []
-    for token in tokens[index + 1 : index + 1 + _SIGHT]:
-        if token.sentence != sentence or (right and token.lower in _ENDS_SIDE):
-            break
-        right += [token] if token.content else []
-    return frozenset(t.stem for t in left), frozenset(t.stem for t in right[:_SIDE])
+def _of_costs(tokens: tuple[Token, ...], index: int) -> bool:
+    return any(token.lower in COSTS for token in _around(tokens, index, _REACH))
 
 
 def _common(one: frozenset[str], other: frozenset[str]) -> int:
@@ -208,6 +208,9 @@ def _rival(
     """Return the source's word that says the opposite of the same thing; None if there is none."""
     if not known:
         return None
+    turned = _turned_round(one, known)
+    if turned is not None:
+        return turned
     scored = [(_nearness(one, other), other) for other in known]
     best = max(score for score, _ in scored)
     nearest = [other for score, other in scored if score == best]
@@ -221,8 +224,26 @@ def _rival(
         return rival if _is_sole(one, known, statement, source) else None
     if one.group not in _OF_COSTS or _order(one, rival) < 0:
         return rival
-    same_thing = _common(one.next_to, rival.next_to) and not _is_about_costs(one, rival)
+    same_thing = _common(one.next_to, rival.next_to) and one.of_costs == rival.of_costs
     return rival if same_thing else None
+
+
+def _turned_round(one: Direction, known: list[Direction]) -> Direction | None:
+    """Return the comparison that names the same two sides the other way round, if that is all."""
+    comparisons = [other for other in known if one.compares and other.compares]
+    crossed = [other for other in comparisons if _order(one, other) < 0]
+    if not crossed or any(_names_both(one, other) for other in comparisons):
+        return None
+    return next((other for other in crossed if one.side == other.side), None)
+
+
+def _names_both(one: Direction, other: Direction) -> bool:
+    """Say whether both sides of a comparison stand where they do in another one."""
+    return bool(
+        _order(one, other) > 0
+        and _common(one.before, other.before)
+        and _common(one.after, other.after)
+    )
 
 
 def _same_head(one: Direction, other: Direction) -> bool:
@@ -262,8 +283,3 @@ def _is_sole(one: Direction, known: list[Direction], statement: Text, source: Te
         return False
     shared = sum(source.has(stem) for stem in statement.stems)
     return shared * 2 >= len(statement.stems) and len({other.side for other in known}) == 1
-
-
-def _is_about_costs(one: Direction, other: Direction) -> bool:
-    costs = stems_of(COSTS)
-    return bool(one.near & costs) != bool(other.near & costs)

@@ -1,6 +1,5 @@
-"""Words that carry the sense of a sentence: opposites, negation, and those that carry none."""
+"""Words that deny, words that measure, and words that carry no sense of their own."""
 
-from collections.abc import Iterator, Mapping
 from functools import cache
 
 from .stems import stem
@@ -59,7 +58,7 @@ NEARLY_DENIES = _words(
     "ignore ignores ignored ignoring neglect neglects neglected neglecting overlook overlooks "
     "overlooked miss misses missed self free ineffective only rare refuse refuses eliminate "
     "eliminates eliminated eliminating eliminate remove removes removed removing exclude excludes "
-    "excluded obviate obviates bypass bypasses agnostic regardless irrespective independent instead"
+    "excluded alleviate alleviates alleviated alleviating removal elimination avoidance exclusion deletion omission obviate obviates bypass bypasses agnostic regardless irrespective independent instead"
 )
 DENIES_NEXT = STRONG | _words(
     "avoid avoids avoided avoiding prevent prevents prevented preventing ignore ignores ignored "
@@ -67,173 +66,10 @@ DENIES_NEXT = STRONG | _words(
     "overlook overlooks overlooked disregard disregards non"
 )
 
-# (one side, other side): a word of one side against a word of the other is a contradiction, when
-# both are said of the same thing. The first name groups what may be compared.
-# "increase+" stands for all forms of the verb.
-_OPPOSITES: Mapping[str, tuple[str, str]] = {
-    "amount": (
-        "increase+ raise+ grow+ grew grown growth rise rises rose risen rising boost+ higher more "
-        "larger greater bigger exceed+ above elevate+ enlarge+ amplify amplifies amplified "
-        "enhance+ enhancement longer highest largest greatest double+ triple+ wider broader "
-        "stronger heavier expand+ extend+ upregulate+ strengthen+",
-        "decrease+ reduce+ reduction reductions lower lower+ fall falls fell fallen falling "
-        "shrink+ shrank decline+ fewer less smaller below diminish+ lessen+ shorten+ shorter "
-        "lowest smallest fewest cut cuts cutting halve+ narrower weaker lighter mitigate+ "
-        "attenuate+ impair+ downregulate+ weaken+ minor",
-    ),
-    "quality": (
-        "better outperform+ superior superiority surpass+ beat beats beating best improve+ "
-        "improvement improvements ahead excel excels exceed+ prefer prefers preferred favor+ "
-        "favour+ preferable stronger advance+ benefit+ enhance+ win wins",
-        "worse underperform+ inferior inferiority worst degrade+ degradation worsen+ behind "
-        "deteriorate+ deterioration weaker lags lag lagging hurt hurts harm+ trail trails impair+ "
-        "damage+ deterioration",
-    ),
-    "change": (
-        "improve+ improvement improvements gain gains gained increase+ boost+ rise rises rose "
-        "risen benefit+ enhance+",
-        "lower+ reduce+ diminish+ weaken+ drop drops dropped dropping decline+ degrade+ "
-        "degradation worsen+ fall falls fell fallen decrease+ deteriorate+ deterioration hurt "
-        "hurts harm+ impair+",
-    ),
-    "speed": (
-        "faster fast fastest accelerate+ acceleration speedup speedups quicker quick quickly rapid "
-        "rapidly swift",
-        "slower slow slowest slowly decelerate+ slowdown slows sluggish",
-    ),
-    "time": (
-        "after afterwards later subsequent subsequently post",
-        "before prior earlier beforehand pre preceding",
-    ),
-    "length": ("long longer lengthy longest", "short shorter shortest brief"),
-    "size": ("large big larger huge vast massive largest", "small tiny smaller smallest minimal"),
-    "height": ("high higher highest", "low lower lowest"),
-    "bound": ("upper", "lower"),
-    "strength": ("strong stronger strongest strongly", "weak weaker weakest weakly"),
-    "width": ("wide broad wider broader", "narrow narrower"),
-    "depth": ("deep deeper", "shallow shallower"),
-    "price": ("cheap cheaper inexpensive affordable cheaply", "expensive costly pricey costlier"),
-    "effort": ("easy easier easily straightforward", "hard harder difficult"),
-    "structure": ("simple simpler", "complex complicated"),
-    "scale of a change": ("relative relatively", "absolute"),
-    "robustness": ("robust robustness resilient", "fragile brittle vulnerable"),
-    "sign": ("positive positively", "negative negatively"),
-    "extreme": (
-        "most maximum maximal maximally maximize+ maximise+",
-        "least minimum minimal minimally minimize+ minimise+",
-    ),
-    "count": ("many numerous multi multiple several abundant", "few single scarce paucity dearth"),
-    "share": ("always everywhere", "never nowhere"),
-    "frequency": ("often frequently usually commonly", "rarely seldom infrequently"),
-    "line": ("online", "offline"),
-    "clock": ("synchronous synchronously", "asynchronous asynchronously"),
-    "place": ("global globally", "local locally"),
-    "outlook": ("optimistic", "pessimistic"),
-    "distance": ("closer near nearer close", "farther further away far"),
-    "order": ("first", "last"),
-    "motion": ("dynamic dynamically", "static stationary"),
-    "order of events": ("forward", "backward"),
-    "help": ("help helps helped helping facilitate+", "hinder+ bottlenecked hamper+"),
-    "sufficiency": ("sufficient enough", "insufficient"),
-    "choice": ("include+", "exclude+"),
-    "outcome": ("succeed+ success successful successfully", "fail+ failure unsuccessful"),
-    "steadiness": ("stable stability", "unstable instability volatile"),
-    "agreement": ("agree+ agreement consistent", "disagree+ disagreement inconsistent contradict+"),
-    "learning": ("supervised", "unsupervised"),
-    "sides": ("internal internally", "external externally"),
-    "truth": ("real", "synthetic simulated fake"),
-    "density": (
-        "dense denser densest densify densifies densified densifying",
-        "sparse sparser sparsest sparsify sparsifies sparsified sparsifying",
-    ),
-    "determination": ("deterministic", "stochastic random randomized"),
-    "linearity": ("linear linearly", "nonlinear nonlinearly"),
-    "convexity": ("convex", "nonconvex"),
-    "activity": ("active actively", "passive passively"),
-    "coding": ("encode+ encoder", "decode+ decoder"),
-    "access": ("public publicly open", "private privately proprietary closed"),
-    "symmetry": ("symmetric", "asymmetric"),
-    "parallel": ("parallel", "sequential serial sequentially"),
-    "hand": ("manual manually", "automatic automatically automated"),
-    "completeness": ("complete fully entire entirely completely", "partial partially partly"),
-    "variety": ("homogeneous", "heterogeneous"),
-    "causing": ("cause+", "prevent+"),
-    "allowing": ("allow+ enable+ permit permits", "prevent+ forbid forbids prohibit+"),
-    "shots": ("zero", "few"),
-    "adding": ("add+ insert+", "remove+ delete+ subtract+"),
-    "grade": (
-        "excellent exceptional exceptionally great well good impressive remarkable promising",
-        "poor poorly bad badly mediocre disappointing",
-    ),
-    "presence": ("presence", "absence"),
-    "noticing": (
-        "detect+ identify identifies identified identifying capture+ catch catches catching "
-        "notice+ recognize+ recognise+",
-        "miss misses missed overlook+ ignore+ neglect+ disregard+",
-    ),
-    "clarity": (
-        "transparent transparency interpretable explainable",
-        "opaque opacity uninterpretable unexplainable inscrutable",
-    ),
-    "phase": ("training", "inference test testing"),
-    "tightness": ("tight tighter tightly", "loose looser loosely"),
-    "exactness": ("exact exactly", "approximate inexact"),
-    "continuity": ("continuous continuously", "discrete"),
-    "grain": ("finer", "coarse coarser"),
-    "acceptance": ("accept+", "reject+"),
-    "centre": ("centralized centralised", "decentralized decentralised"),
-    "estimation": ("overestimate+ overfit overfits", "underestimate+ underfit underfits"),
-    "explicitness": ("explicit explicitly", "implicit implicitly"),
-    "modelling": ("discriminative", "generative"),
-    "modality": ("unimodal", "multimodal"),
-    "measuring": ("quantitative quantitatively", "qualitative qualitatively"),
-    "holding": ("gain+ keep keeps kept preserve+ retain+ maintain+", "lose loses lost losing"),
-    "support": ("support+ confirm+", "refute+ contradict+"),
-    "similarity": ("similar similarly same alike", "different differ differs dissimilar"),
-}
-# These are said of one thing against another: who stands before and after them matters.
-COMPARING = _words(
-    "outperform outperforms outperformed outperforming surpass surpasses surpassed surpassing "
-    "exceed exceeds exceeded beat beats beating prefer prefers preferred favor favors favored "
-    "underperform underperforms underperformed underperforming lag lags trail trails better worse "
-    "superior inferior higher lower more fewer less larger smaller greater faster slower stronger "
-    "weaker longer shorter easier harder cheaper ahead behind excel excels bigger simpler"
-)
-# "improves the error" and "reduces the error" mean the same.
-COSTS = _words(
-    "error errors loss cost costs time latency delay delays complexity energy memory bias regret "
-    "variance noise risk overhead consumption gap failure failures burden runtime perplexity "
-    "distance uncertainty hallucination hallucinations toxicity forgetting collisions discrepancy"
-)
 MEASURES = _words(
     "accuracy precision recall f1 auc auroc bleu rouge perplexity map miou iou mae rmse mse ndcg "
     "mrr sensitivity specificity correlation likelihood throughput latency"
 )
-
-
-@cache
-def opposites() -> Mapping[str, tuple[tuple[str, int], ...]]:
-    """Return for each word that has an opposite its groups and side (+1 or -1)."""
-    found: dict[str, dict[str, int]] = {}
-    for group, word, side in _sided():
-        found.setdefault(word, {})[group] = side
-    return {word: tuple(groups.items()) for word, groups in found.items()}
-
-
-def _sided() -> Iterator[tuple[str, str, int]]:
-    for group, (plus, minus) in _OPPOSITES.items():
-        yield from ((group, word, 1) for word in _forms(plus))
-        yield from ((group, word, -1) for word in _forms(minus))
-
-
-def _forms(words: str) -> Iterator[str]:
-    """Yield the words; of "raise+" also "raises", "raised" and "raising"."""
-    for word in words.split():
-        base = word.rstrip("+")
-        yield base
-        if base != word:
-            bare = base.removesuffix("e")
-            yield from (f"{base}s", f"{bare}ed", f"{bare}ing")
 
 
 @cache

@@ -10,11 +10,18 @@ from .reading import MOST, Text, Token
 from .stems import akin, stem
 
 _PREFIXES = ("un", "in", "im", "ir", "il", "non", "dis", "de", "sub", "a", "mis")
+_OTHER_WORDS = frozenset(
+    listed("until unless under unlike union unions unite united unity unit units universe")
+)
+_REFERRING = frozenset(listed("its their this whose such"))
+_ABSENCE = frozenset(listed("absence lack scarcity paucity dearth shortage removal"))
 _NOT_ONLY = frozenset(listed("only just merely simply solely necessarily"))
 _HEADS = 2  # words behind a denial that carry it
 _FARTHEST = 20  # tokens behind a denial that are looked at
 _BESIDE = 3  # words between "limited" and what it is said of
 _REACH = 4  # words behind a denial that it may turn round
+_BEFORE = 5  # words before a denial that it may be said of
+_SHORTEST, _SHORTEST_UN = 5, 4  # letters that are left without "in-", without "un-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,7 @@ def _denials(text: Text) -> Iterator[Denial]:
             for t in tokens[max(0, index - _FARTHEST) : index]
             if t.clause == token.clause and t.content
         ]
-        behind = frozenset(left[-_HEADS:])
+        behind = frozenset(left[-_BEFORE:])
         yield Denial(token.lower, _is_strong(token), scope, behind, token.sentence)
 
 
@@ -95,12 +102,14 @@ def _reached(tokens: tuple[Token, ...], index: int) -> list[int]:
 def _is_harmless(
     token: Token, before: str, following: str, tokens: tuple[Token, ...], index: int
 ) -> bool:
-    """Tell apart "no more than", "whether or not", "a little", "No. 3"."""
+    """Tell apart "no more than", "whether or not", "with and without", "a little", "No. 3"."""
     if token.lower == "no" and following in ("more", "less", "fewer", "longer"):
         third = tokens[index + 2].lower if index + 2 < len(tokens) else ""
         return third == "than"
     if token.lower == "few":
         return before in ("a", "as", "the") or following in ("-", "shot", "step")
+    if token.lower == "without" and index > 1 and before in ("and", "or"):
+        return tokens[index - 2].lower == "with"
     return (before == "or" and token.lower == "not") or (before == "a" and token.lower == "little")
 
 
@@ -137,7 +146,7 @@ def compare_negation(statement: Text, source: Text) -> list[Finding]:
                 Finding(f"denies (“{one.word} {_spoken(statement, one)}”) what the source says")
             ]
     for one in theirs:
-        if _is_answered(one, mine) or _is_nearly_denied(one, statement, source):
+        if _is_answered(one, mine) or _denies_by_reference(statement) or _is_nearly_denied(one, statement, source):
             continue
         if _contradicted(one, known, said) and (one.strong or not _denies_anything(statement)):
             return [Finding(f"the source denies it (“{one.word} {_spoken(source, one)}”)")]
@@ -160,6 +169,12 @@ def _is_answered(denial: Denial, others: list[Denial]) -> bool:
         if other.strong and denial.strong
         for one in other.behind - set(other.scope)
     )
+
+
+def _denies_by_reference(text: Text) -> bool:
+    """Say whether a text names what is denied before it denies it: "its absence"."""
+    pairs = zip(text.tokens, text.tokens[1:], strict=False)
+    return any(a.lower in _REFERRING and b.lower in _ABSENCE for a, b in pairs)
 
 
 def _is_nearly_denied(denial: Denial, there: Text, here: Text) -> bool:
@@ -229,7 +244,8 @@ def _bare_of(token: Token) -> str | None:
     """Return a word without its negative prefix."""
     for prefix in _PREFIXES:
         rest = token.lower.removeprefix(prefix)
-        if rest != token.lower and len(rest) >= 5:
+        least = _SHORTEST_UN if prefix == "un" and token.lower not in _OTHER_WORDS else _SHORTEST
+        if rest != token.lower and len(rest) >= least:
             return stem(rest)
     return None
 
@@ -250,6 +266,8 @@ def _denies_anything(text: Text) -> bool:
 
 def _may_deny(token: Token) -> bool:
     if _is_strong(token) or token.lower in SOFT | NEARLY_DENIES or token.stem in stems_of(SOFT):
+        return True
+    if token.lower.startswith("un") and _bare_of(token) and not token.lower.startswith("under"):
         return True
     if len(token.lower) > 7 and token.lower.startswith(("un", "non")):
         return True

@@ -9,6 +9,7 @@ from .reading import Text, Token
 # "A is done by B", "replaces A with B", "B in place of A", "B instead of A".
 _TURN = frozenset({"by", "instead", "replac", "place", "rather", "substitut"})
 FEWEST = 5  # words that both texts hold once, in all
+_MOST_NEW = 0.45  # share of a statement's words that may be new
 _APART = 2  # neighbours in a list may be named in any order
 
 
@@ -28,7 +29,7 @@ def compare_places(statement: Text, source: Text) -> list[Finding]:
     mine = _once(statement)
     places = {key: place for place, key in enumerate(_once(source))}
     shared = [(token, places[key]) for key, token in mine.items() if key in places]
-    if len(shared) < FEWEST or _turned_round(statement, source):
+    if len(shared) < max(FEWEST, (1 - _MOST_NEW) * len(mine)) or _turned_round(statement, source):
         return []
     order = [place for _, place in shared]
     exchanged = _exchanged(order)

@@ -144,12 +144,17 @@ def _tokens(text: str) -> list[Token]:
             continue
         for part, offset in _parts(value) if kind == "word" else ((value, 0),):
             lower = part.lower()
-            clause += lower in CLAUSE_WORDS
+            clause += lower in CLAUSE_WORDS and not _is_not_yet(lower, found)
             start = match.start() + offset
             token = Token(part, lower, stem(lower), kind, start, clause, sentence, first)
             found.append(token)
             first = False
     return found
+
+
+def _is_not_yet(lower: str, before: Sequence[Token]) -> bool:
+    """Say whether a word is the "yet" of "not yet"."""
+    return lower == "yet" and bool(before) and before[-1].lower in ("not", "never")
 
 
 def _ends(text: str, place: int) -> bool:

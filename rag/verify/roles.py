@@ -28,7 +28,7 @@ def compare_roles(statement: Text, source: Text) -> list[Finding]:
     pairs = [
         (said, matches[0])
         for said in quantities(statement)
-        if said.value
+        if said.value and not (said.spelt and said.value <= 1)
         if len(matches := [one for one in known if same_value(said, one) and fits_unit(said, one)])
         == 1
     ]

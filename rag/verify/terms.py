@@ -6,6 +6,7 @@ from itertools import pairwise
 from . import Finding, listed
 from .lexicon import CLAUSE_WORDS
 from .names import is_spelt_out
+from .opposites import opposites
 from .reading import Text, Token
 from .stems import akin
 
@@ -14,7 +15,7 @@ SYNONYM_FROM = 0.9  # cosine of two terms that mean the same
 # Words that describe anything; they are replaced freely.
 _GENERAL = frozenset(
     listed(
-        "additional all-round alternative appropriate available average basic best better "
+        "additional all-round art next past previous following upcoming  alternative appropriate available average basic best better "
         "big broad careful certain classic classical clear common complete complex "
         "comprehensive considerable conventional costly crucial current deep desired "
         "detailed different difficult distinct diverse earlier easy effective efficient "
@@ -36,6 +37,7 @@ _GENERAL = frozenset(
 
 
 # A word behind one of these is a verb and names nothing: "cannot stop", "modules that reduce".
+_OF_VERBS = ("amount", "quality", "change", "help")
 _BEFORE_VERBS = frozenset(
     listed(
         "to not cannot can could may might must will would should that which who they we already "
@@ -85,6 +87,8 @@ def _terms(text: Text) -> Iterator[tuple[Token, Token]]:
 
 def _is_term(word: Token) -> bool:
     """Leave out words that describe anything, and plurals and verbs in -s, which precede none."""
+    if any(group in _OF_VERBS for group, _ in opposites().get(word.lower, ())):
+        return False  # compared in ``direction``
     if word.lower in _GENERAL or word.lower in CLAUSE_WORDS or word.lower.endswith(("ly", "ed")):
         return False
     return not word.lower.endswith("s") or word.lower.endswith(("ss", "us", "is"))
