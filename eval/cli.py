@@ -9,6 +9,8 @@ import click
 from rag.commands.options import embedder_option, json_option, library_option, llm_options
 from rag.errors import RagError
 
+from .bench.speed_commands import COMMANDS
+
 if TYPE_CHECKING:
     from .bench.results import Results
     from .report import GateResult, Run
@@ -292,6 +294,10 @@ def everything(folders: tuple[Path, ...], **flags: Any) -> None:
       citewell bench all benchmarks/* --markdown docs/benchmarks.md
     """
     _bench(folders, flags, ("retrieval", "qa"))
+
+
+for _command in COMMANDS:
+    bench.add_command(_command)
 
 
 def _bench(folders: tuple[Path, ...], flags: dict[str, Any], parts: tuple[str, ...]) -> None:
