@@ -215,7 +215,7 @@ def _settings_files() -> Iterator[Finding]:
 
 
 def _weights(*, needed: bool) -> Iterator[Finding]:
-    from .embedders.local import MINILM_SHA256, packaged_minilm, weights_sha256
+    from .embedders.minilm import MINILM_SHA256, packaged_minilm, weights_sha256
 
     problem = None if needed else "they are not needed for the embedder in the settings"
     try:

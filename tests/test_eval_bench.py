@@ -272,7 +272,7 @@ def cross_encoder(tmp_path_factory):
     """A tiny cross-encoder with weights of chance, and the packaged model's tokenizer."""
     from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-    from rag.embedders.local import packaged_minilm
+    from rag.embedders.minilm import packaged_minilm
 
     folder = tmp_path_factory.mktemp("cross-encoder")
     tokenizer = AutoTokenizer.from_pretrained(str(packaged_minilm()), local_files_only=True)

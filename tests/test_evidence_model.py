@@ -8,14 +8,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from eval.bench.encoder_graph import Shape, graph
+from eval.bench.evidence_network import load, network, run, save
 from rag import evidence_model
-from rag.embedders.local import packaged_minilm
+from rag.embedders.minilm import packaged_minilm
 from rag.errors import SettingsError
 from rag.evidence_model import (
     FROZEN,
     LONGEST_SENTENCE,
     LOWEST,
-    PASSES,
     QUESTION_TOKENS,
     TITLE_TOKENS,
     WEIGHTS,
@@ -24,10 +25,7 @@ from rag.evidence_model import (
     Page,
     PairTokenizer,
     batch_of,
-    load,
-    network,
     packaged_model,
-    save,
 )
 
 QUESTION = "How many nests does the drone count?"
@@ -37,6 +35,7 @@ LONG = Page(
     "Harbours", tuple(f"The salty harbour {n} freezes late in the year." for n in range(120))
 )
 CLS, SEP = 101, 102
+GRAPH = graph(Shape(layers=3, width=16, heads=2, inner=16))
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +72,7 @@ def weights(folder):
 
 @pytest.fixture(scope="module")
 def small(folder, weights):
-    return EvidenceModel(folder, weights)
+    return EvidenceModel(folder, weights, GRAPH)
 
 
 def numbers(scores):
@@ -177,7 +176,6 @@ def test_each_page_gets_a_number_a_sentence_and_one_of_its_own(small):
 
 def test_scores_come_in_the_order_of_the_pages_whatever_their_lengths(small):
     pages = [Page("", tuple(f"Bell {k} sounds." for k in range(n % 7 + 1))) for n in range(20)]
-    assert len(pages) > 2 * PASSES
     together = small.read(QUESTION, pages)
     for page, one in zip(pages, together, strict=True):
         (alone,) = small.read(QUESTION, [page])
@@ -245,11 +243,26 @@ def test_b32_two_threads_read_at_once_as_one_does_alone(small):
     for thread in threads:
         thread.join(60)
     for question, runs in found.items():
-        for run in runs:
-            for (sentences, answers), (expected, whole) in zip(run, alone[question], strict=True):
+        for read in runs:
+            for (sentences, answers), (expected, whole) in zip(read, alone[question], strict=True):
                 assert sentences == pytest.approx(expected, abs=1e-4)
                 assert answers == pytest.approx(whole, abs=1e-4)
     assert set(found) == set(asked)
+
+
+def test_what_is_read_without_torch_is_what_the_trained_module_says(small, folder, weights):
+    import torch
+
+    module = network(folder).eval()
+    load(module, weights)
+    tokenizer = PairTokenizer(folder)
+    (window,), (other,) = (tokenizer.windows(QUESTION, page) for page in (PAGE, BELLS))
+    with torch.inference_mode():
+        logits, answers = run(module, batch_of([window, other]))
+    found = small.read(QUESTION, [PAGE, BELLS])
+    assert found[0].sentences == pytest.approx(logits[0].numpy(), abs=1e-4)
+    assert found[1].sentences == pytest.approx(logits[1, :1].numpy(), abs=1e-4)
+    assert [one.answers for one in found] == pytest.approx(answers.tolist(), abs=1e-4)
 
 
 # ---- the file of weights
@@ -301,7 +314,7 @@ def test_a_damaged_file_of_weights_is_an_error_that_says_what_to_do(
     if (data := spoil(weights.read_bytes())) is not None:
         path.write_bytes(data)
     with pytest.raises(SettingsError, match=f"'{WEIGHTS}' cannot be read.*Install Citewell again"):
-        EvidenceModel(folder, path)
+        EvidenceModel(folder, path, GRAPH)
 
 
 @pytest.mark.parametrize(
@@ -315,7 +328,7 @@ def test_a_damaged_file_of_weights_is_an_error_that_says_what_to_do(
         ),
         pytest.param(
             lambda t: t.update({"page.2.bias": t["page.0.bias"].clone()}),
-            "cannot be read: .*size mismatch",
+            "(cannot be read: .*size mismatch|does not fit)",
             id="another shape",
         ),
     ],
@@ -324,6 +337,8 @@ def test_weights_of_another_model_are_refused(folder, weights, tmp_path, change,
     path = changed(weights, tmp_path / WEIGHTS, change)
     with pytest.raises(SettingsError, match=rf"(?s)'{WEIGHTS}' {message}.*Install Citewell again"):
         load(network(folder), path)
+    with pytest.raises(SettingsError, match=rf"(?s)'{WEIGHTS}' does not fit.*Install Citewell"):
+        EvidenceModel(folder, path, GRAPH)
 
 
 # ---- the packaged model

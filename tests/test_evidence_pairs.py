@@ -27,7 +27,7 @@ def library(monkeypatch):
     """Six papers, of which p1 and p2 are for training, p3 and p13 for the mix, p4 and p5 held."""
     monkeypatch.setenv("CITEWELL_EMBEDDER", "word-hash")
     with open_library("tiny", create=True) as library:
-        library.add(DATA / "papers.jsonl")
+        library.add(DATA / "papers.jsonl", wait=True)
         yield library
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from eval.bench import train_evidence
+from eval.bench.evidence_network import load, network
 from eval.bench.evidence_pairs import Example, Other, Pair
 from eval.bench.evidence_record import Figures, Options, Record, figures_of
 from eval.bench.train_evidence import (
@@ -18,7 +19,7 @@ from eval.bench.train_evidence import (
     rows_of,
     trainable,
 )
-from rag.embedders.local import packaged_minilm
+from rag.embedders.minilm import packaged_minilm
 from rag.evidence_model import (
     FROZEN,
     LOWEST,
@@ -27,8 +28,6 @@ from rag.evidence_model import (
     Page,
     PageScores,
     PairTokenizer,
-    load,
-    network,
 )
 from rag.library import open_library
 
@@ -240,7 +239,7 @@ def test_the_loss_falls_over_steps_on_one_batch(tokenizer):
 def tiny(monkeypatch):
     monkeypatch.setenv("CITEWELL_EMBEDDER", "word-hash")
     with open_library("tiny", create=True) as library:
-        library.add(DATA / "papers.jsonl")
+        library.add(DATA / "papers.jsonl", wait=True)
 
 
 SETS = ["--set", f"tiny={DATA / 'questions.jsonl'}", "--set", f"tiny={DATA / 'claims.jsonl'}"]

