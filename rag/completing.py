@@ -20,6 +20,7 @@ from .verify.amounts import fits_unit, same_value, unsigned
 from .verify.reading import Text, read
 
 KEPT_SHARE = 0.4  # of a sentence's words that the question does not hold; less has lost something
+FAR_BEHIND = 3.0  # of a sentence's score below the best one's: its odds are a twentieth
 UNFOUND = (
     "The model found no answer in the sentences it was given; the nearest are quoted. "
     "Read them before you rely on them."
@@ -30,13 +31,17 @@ _EXPLAINED = re.compile(r"\([^\s()]{2,24}\)")  # a short form behind what it sta
 _DOUBTFUL = ("weak", "unsupported")
 
 
-def completed(draft: Draft, question: str, chosen: Sequence[Evidence]) -> Draft:
+def completed(
+    draft: Draft, question: str, chosen: Sequence[Evidence], *, every: bool = True
+) -> Draft:
     """Return a draft with the chosen sentences that it leaves out, as quoted statements.
 
     Args:
         draft: What a model said, checked.
         question: What was asked; what stands in it need not be repeated.
         chosen: The sentences that answer the question without a model, best first.
+        every: Whether all of them count. If not, those far behind the best one are left out once
+            the draft keeps that one.
 
     Returns:
         The draft with a quoted statement for each chosen sentence that no statement rests on, or
@@ -45,6 +50,8 @@ def completed(draft: Draft, question: str, chosen: Sequence[Evidence]) -> Draft:
     """
     if not draft.found:
         draft = replace(draft, statements=(), sources=(), found=True, notes=(*draft.notes, UNFOUND))
+    if not every and chosen and _is_told(chosen[0], draft, question):
+        chosen = [one for one in chosen if one.score >= chosen[0].score - FAR_BEHIND]
     sources, quotes = list(draft.sources), []
     for one in chosen:
         if _is_told(one, draft, question):

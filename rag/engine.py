@@ -259,8 +259,10 @@ class AnswerEngine(BaseQueryEngine):
                 shown = True
                 yield piece
                 continue
-            complete = self._completes(piece)
-            draft = completed(piece, question, best(most)) if complete else piece
+            draft = piece
+            if self._completes(piece):
+                every = bool(opposed) or _wants_several(asked)
+                draft = completed(piece, question, best(most), every=every)
             more = added_text(piece, draft) if draft.found else ABSTENTION
             if more:
                 yield f"\n\n{more}" if shown else more
@@ -280,9 +282,7 @@ class AnswerEngine(BaseQueryEngine):
 
     def _most(self, asked: "_Asked") -> int:
         """Return how many sentences are quoted at most."""
-        question = asked.question
-        several = question.many or question.compare or question.list or asked.stated.decisive
-        return self._settings.max_statements + (MORE_STATEMENTS if several else 0)
+        return self._settings.max_statements + (MORE_STATEMENTS if _wants_several(asked) else 0)
 
     def _most_given(self, asked: "_Asked", most: int) -> int:
         """Return how many sentences a model gets: of a list, no papers that are not shown."""
@@ -332,6 +332,12 @@ class _Asked:
         read = [f"Read “{typed}” as “{word}”." for typed, word in self.question.corrected]
         opposed = [self.opposed] if self.opposed else []
         return (*read, *self.stated.notes, *self.reading.notes, *opposed)
+
+
+def _wants_several(asked: _Asked) -> bool:
+    """Say whether an answer has several parts: a list, a comparison, the papers of a filter."""
+    question = asked.question
+    return question.many or question.compare or question.list or asked.stated.decisive
 
 
 def _as_read(papers: tuple[RankedPaper, ...], reading: Reading) -> tuple[RankedPaper, ...]:

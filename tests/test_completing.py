@@ -92,6 +92,20 @@ def test_a_model_that_finds_no_answer_leaves_the_quotes_and_a_note():
     assert added_text(before, after) == after.text == f"{HALF} [1] {ZINC} [2] {COPPER} [3]"
 
 
+@pytest.mark.parametrize(
+    ("statement", "every", "added"),
+    [
+        pytest.param(HALF, False, [ZINC], id="the best one is kept: the last is too far behind"),
+        pytest.param(HALF, True, [ZINC, COPPER], id="a question that wants several things"),
+        pytest.param("It fell.", False, [HALF, ZINC, COPPER], id="the best one is not kept"),
+    ],
+)
+def test_sentences_far_behind_the_best_are_left_out_once_that_one_is_kept(statement, every, added):
+    chosen = [replace(one, score=score) for one, score in zip(MOSS, (2.0, -0.5, -1.5), strict=True)]
+    before = draft_of(said(statement, 1), sources=chosen)
+    assert quotes(completed(before, QUESTION, chosen, every=every)) == added
+
+
 # ---- what counts as kept
 
 
@@ -197,8 +211,8 @@ def test_added_quotes_are_streamed_behind_a_line_that_introduces_them(index):
     assert streamed == answer.text
     own, _, added = answer.text.partition(f"\n\n{ALSO}\n")
     assert own == "Lead fell by half within five years. [1]"
-    assert len(added.splitlines()) == len(answer.statements) - 1 == 2
-    assert [one.marker for one in answer.citations] == [1, 2, 3]
+    assert len(added.splitlines()) == len(answer.statements) - 1 == 1
+    assert [one.marker for one in answer.citations] == [1, 2]
 
 
 def test_no_more_quotes_are_added_than_a_quoted_answer_has(index):
