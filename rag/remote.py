@@ -8,7 +8,7 @@ import json
 import logging
 import os
 import tomllib
-from collections.abc import Generator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,9 +38,7 @@ class Lost(Exception):  # no error of the user's: whoever asks does it alone the
     """The server went away, or something went wrong in it, before all was said."""
 
 
-def events(
-    path: str, wanted: Mapping[str, Any], flags: Mapping[str, Any]
-) -> Generator[Event] | None:
+def events(path: str, wanted: Mapping[str, Any], flags: Mapping[str, Any]) -> "Reply | None":
     """Ask a running server of the caller's home.
 
     Args:
@@ -49,10 +47,10 @@ def events(
         flags: Settings given as options; None means "not given".
 
     Returns:
-        Its events; closing the iterator ends what it does. None where no server can be asked.
+        Its events; close them. None where no server can be asked.
 
     Raises:
-        Lost: While iterating.
+        Lost: While iterating: the server failed, or is gone.
     """
     set_by = given(flags)
     if set_by is None:
@@ -64,7 +62,7 @@ def events(
             continue
         body = json.dumps({**wanted, "settings": set_by})
         if (asked := _ask(one, Path(home), path, body)) is not None:
-            return _read(*asked)
+            return Reply(*asked)
     return None
 
 
@@ -173,22 +171,45 @@ def _send(
     return reply
 
 
-def _read(connection: "HTTPConnection", reply: "HTTPResponse") -> Generator[Event]:
-    """Yield the events of a reply; a blank line is a sign of life."""
-    from http.client import HTTPException
+class Reply(Iterator[Event]):
+    """The events of a server, as they come. Closing it ends what the server does.
 
-    try:
-        while line := reply.readline():
-            if not line.strip():
+    Args:
+        connection: Closed at the end.
+        reply: Holds an event a line; a blank line is a sign of life.
+    """
+
+    def __init__(self, connection: "HTTPConnection", reply: "HTTPResponse") -> None:
+        self._connection, self._reply = connection, reply
+        self._is_over = False
+
+    def close(self) -> None:
+        """Hang up."""
+        self._is_over = True
+        self._reply.close()
+        self._connection.close()
+
+    def __next__(self) -> Event:
+        if self._is_over:
+            raise StopIteration
+        try:
+            event = self._next()
+        except BaseException:
+            self.close()
+            raise
+        if "end" in event or "refused" in event:
+            self.close()
+        return event
+
+    def _next(self) -> Event:
+        from http.client import HTTPException
+
+        try:
+            while (line := self._reply.readline()) and not line.strip():
                 continue
-            event = json.loads(line)
-            if "broken" in event:
-                break
-            yield event
-            if "end" in event or "refused" in event:
-                return
-    except (OSError, HTTPException, ValueError) as exc:
-        raise Lost("it went away") from exc
-    finally:
-        connection.close()
-    raise Lost("it did not finish")
+            event: Event = json.loads(line)
+        except (OSError, HTTPException, ValueError) as exc:  # also at an early end
+            raise Lost("it went away") from exc
+        if "broken" in event:
+            raise Lost("it failed")
+        return event

@@ -24,6 +24,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
+    from ..remote import Reply
     from ..replies import Event
     from ..schema import Filters
 
@@ -101,7 +102,7 @@ def _answered(
         yield from answer_events(library, question, filters=filters, show=show, formats=[*formats])
 
 
-def _served(path: str, wanted: dict[str, Any], flags: dict[str, Any]) -> "Generator[Event] | None":
+def _served(path: str, wanted: dict[str, Any], flags: dict[str, Any]) -> "Reply | None":
     """Ask a running server; None where there is none that can be asked."""
     from .. import remote
 
@@ -111,9 +112,7 @@ def _served(path: str, wanted: dict[str, Any], flags: dict[str, Any]) -> "Genera
     return remote.events(path, {**wanted, "filters": given, "sample": sample}, settings)
 
 
-def _either(
-    served: "Generator[Event] | None", alone: "Callable[[], Generator[Event]]"
-) -> "Generator[Event]":
+def _either(served: "Reply | None", alone: "Callable[[], Generator[Event]]") -> "Generator[Event]":
     """Yield what a server says; what this process finds where there is none, or it fails."""
     from ..remote import Lost
 
