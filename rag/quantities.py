@@ -249,8 +249,8 @@ def _bound(tokens: Sequence[Token], index: int, end: int) -> str:
     last = index - (index > 0 and tokens[index - 1].lower in ("a", "an", "the"))
     before = " ".join(t.lower for t in tokens[max(0, last - 4) : last])
     after = " ".join(t.lower for t in tokens[end : end + 2])
-    if tokens[end - 1].text.endswith("+") or tokens[end : end + 1] and tokens[end].text == "+":
-        return ">="
+    if tokens[end - 1].text.endswith("+") or (end < len(tokens) and tokens[end].text == "+"):
+        return "~>"
     if after in AFTER:
         return AFTER[after]
     for words, bound in BEFORE:

@@ -10,11 +10,13 @@ from .amounts import compare_quantities
 from .direction import compare_directions
 from .names import compare_names
 from .negation import compare_negation
+from .neighbours import compare_neighbours
 from .places import compare_places
 from .reading import Text, read
 from .restrictions import compare_restrictions
 from .roles import compare_roles
 from .terms import compare_terms
+from .valence import compare_valence
 
 Verdict = Literal["supported", "weak", "unsupported"]
 Similarity = Callable[[str, str], float]
@@ -109,8 +111,10 @@ def _findings(
         *compare_directions(said, known),
         *compare_negation(said, known),
         *compare_places(said, known),
+        *compare_neighbours(said, known),
         *compare_restrictions(said, known, elsewhere),
         *compare_terms(said, known, elsewhere, similarity),
+        *compare_valence(said, known),
     ]
 
 

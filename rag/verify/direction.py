@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from . import Finding
+from . import Finding, listed
 from .lexicon import STRONG
 from .negation import reaches
 from .opposites import COSTS, opposites
@@ -15,9 +15,11 @@ from .stems import akin, stem
 _REACH = 4  # words on either side that a direction is said of
 _SIGHT = 40  # tokens on either side in which these are looked for
 _NEXT_TO = 2
-_NUMBERS = 8  # tokens behind a direction in which its number is looked for
+_NUMBERS = 16  # tokens behind a direction in which its number is looked for
 _HEAD_COUNTS = 3
+_MUCH = 2  # words in common that make two changes one of the same thing
 _FOCUS = ("sufficiency", "completeness", "share", "frequency", "grade")  # what a denial turns
+_NEVER_SOLE = frozenset(listed("order choice coverage extreme size effort structure"))
 _OF_COSTS = ("amount", "quality", "change")
 
 
@@ -25,6 +27,7 @@ _OF_COSTS = ("amount", "quality", "change")
 class Direction:
     """One word with an opposite, which way it points, and what it is said of."""
 
+    index: int
     word: str
     group: str
     side: int  # +1 or -1, turned round by a denial
@@ -57,6 +60,7 @@ def _directions(text: Text) -> Iterator[Direction]:
             turned = -side if is_turned else side
             before, after = sides_of(tokens, index)
             yield Direction(
+                index,
                 token.lower,
                 group,
                 turned,
@@ -109,12 +113,16 @@ def _means_it(
         after == "bound" or group == "height"
     ):
         return False
+    if group == "supervision":
+        return (after if after != "-" else _stem(tokens, index + 2)) == stem("supervised")
     if group == "phase":
         return (after if after != "-" else _stem(tokens, index + 2)) == stem("time")
     if token.lower == "following" or (token.lower == "few" and after in ("shot", "step")):
         return False
     if token.lower in ("more", "less") and before in ("or", "no"):
         return False
+    if after == "than" and _is_number(tokens, index + 2):
+        return False  # a bound, compared with its number
     if token.lower == "long" and before == "as":
         return False
     if token.lower in ("loss", "losses"):
@@ -124,6 +132,10 @@ def _means_it(
     if token.lower in ("most", "least"):
         return before != "at" and following is not None and following.kind == "word"
     return not (token.lower == "first" and group == "order" and after not in ("layer", "step"))
+
+
+def _is_number(tokens: tuple[Token, ...], index: int) -> bool:
+    return index < len(tokens) and tokens[index].kind == "number"
 
 
 def _stem(tokens: tuple[Token, ...], index: int) -> str:
@@ -182,9 +194,23 @@ def compare_directions(statement: Text, source: Text) -> list[Finding]:
     for one in said:
         alike = [other for other in known if other.group == one.group]
         rival = _rival(one, alike, statement, source)
-        if rival is not None and not _is_taken(rival, one, said, alike):
+        taken = rival is None or _is_taken(rival, one, said, alike)
+        if rival is not None and not taken and not _agrees_elsewhere(one, rival, said, known):
             return [Finding(f"says “{one.word}”, the source says “{rival.word}”")]
     return []
+
+
+def _agrees_elsewhere(
+    one: Direction, rival: Direction, said: list[Direction], known: list[Direction]
+) -> bool:
+    """Say whether the same word agrees with the source in another sense: "rises", "improves"."""
+    senses = [other for other in said if other.index == one.index and other.group != one.group]
+    return any(
+        mine.group == other.group and _agree(mine, other) and _nearness(mine, other) >= near
+        for near in [max(1, _nearness(one, rival))]
+        for mine in senses
+        for other in known
+    )
 
 
 def _is_taken(
@@ -224,8 +250,8 @@ def _rival(
         return rival if _is_sole(one, known, statement, source) else None
     if one.group not in _OF_COSTS or _order(one, rival) < 0:
         return rival
-    same_thing = _common(one.next_to, rival.next_to) and one.of_costs == rival.of_costs
-    return rival if same_thing else None
+    same_thing = _common(one.next_to, rival.next_to) or _common(one.near, rival.near) >= _MUCH
+    return rival if same_thing and one.of_costs == rival.of_costs else None
 
 
 def _turned_round(one: Direction, known: list[Direction]) -> Direction | None:
@@ -269,17 +295,7 @@ def _agree(one: Direction, other: Direction) -> bool:
 
 def _is_sole(one: Direction, known: list[Direction], statement: Text, source: Text) -> bool:
     """Say whether the whole source points one way only, and the two speak of the same things."""
-    if one.group in (
-        "amount",
-        "order",
-        "choice",
-        "coverage",
-        "extreme",
-        "size",
-        "effort",
-        "change",
-        "structure",
-    ):
+    if one.group in _NEVER_SOLE:
         return False
     shared = sum(source.has(stem) for stem in statement.stems)
     return shared * 2 >= len(statement.stems) and len({other.side for other in known}) == 1

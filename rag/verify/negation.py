@@ -15,6 +15,11 @@ _OTHER_WORDS = frozenset(
 )
 _REFERRING = frozenset(listed("its their this whose such"))
 _ABSENCE = frozenset(listed("absence lack scarcity paucity dearth shortage removal"))
+_TAKES_AWAY = stems_of(
+    frozenset(listed("alleviate obviate eliminate remove bypass circumvent lift relax"))
+)
+_NEEDS = frozenset(listed("need needs necessity requirement requirements reliance dependence"))
+_NEED_WITHIN = 3  # words from "alleviates" to "need"
 _NOT_ONLY = frozenset(listed("only just merely simply solely necessarily"))
 _HEADS = 2  # words behind a denial that carry it
 _FARTHEST = 20  # tokens behind a denial that are looked at
@@ -60,7 +65,7 @@ def _denials(text: Text) -> Iterator[Denial]:
 
 
 def _is_strong(token: Token) -> bool:
-    return token.lower in STRONG or token.lower in ("non", "free")
+    return token.lower in STRONG or token.lower in ("non", "free") or token.stem in _TAKES_AWAY
 
 
 def reaches(text: Text) -> Iterator[tuple[int, list[int]]]:
@@ -69,12 +74,22 @@ def reaches(text: Text) -> Iterator[tuple[int, list[int]]]:
     for index, token in enumerate(tokens):
         if token.lower == "free" and (place := _freed(text, index)) is not None:
             yield index, [place]
+        if token.stem in _TAKES_AWAY and (place := _need(tokens, index)) is not None:
+            yield index, _reached(tokens, place)
         if token.kind != "word" or token.lower not in DENIES_NEXT:
             continue
         following = tokens[index + 1].lower if index + 1 < len(tokens) else ""
         before = tokens[index - 1].lower if index else ""
         if following not in _NOT_ONLY and not _is_harmless(token, before, following, tokens, index):
             yield index, _reached(tokens, index)
+
+
+def _need(tokens: tuple[Token, ...], index: int) -> int | None:
+    """Return the position of the "need" that is taken away: "alleviating the need for labels"."""
+    for place in range(index + 1, min(index + 1 + _NEED_WITHIN, len(tokens))):
+        if tokens[place].lower in _NEEDS:
+            return place
+    return None
 
 
 def _freed(text: Text, index: int) -> int | None:
@@ -261,10 +276,10 @@ def _same_base(bare: str, token: Token) -> bool:
 
 def _denies_anything(text: Text) -> bool:
     """Say whether anything in a text may stand for a denial."""
-    return any(_may_deny(token) for token in text.tokens if token.kind == "word")
+    return any(may_deny(token) for token in text.tokens if token.kind == "word")
 
 
-def _may_deny(token: Token) -> bool:
+def may_deny(token: Token) -> bool:
     if _is_strong(token) or token.lower in SOFT | NEARLY_DENIES or token.stem in stems_of(SOFT):
         return True
     if token.lower.startswith("un") and _bare_of(token) and not token.lower.startswith("under"):

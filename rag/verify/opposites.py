@@ -175,6 +175,7 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
         "decentralized decentralised decentralization distributed",
     ),
     "estimation": ("overestimate+ overfit overfits", "underestimate+ underfit underfits"),
+    "supervision": ("fully strongly", "self weakly semi"),
     "explicitness": ("explicit explicitly", "implicit implicitly"),
     "modelling": ("discriminative", "generative"),
     "modality": ("unimodal", "multimodal"),

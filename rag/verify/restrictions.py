@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from . import Finding, listed
+from .lexicon import stems_of
 from .negation import denials
 from .reading import Text, Token
 from .units import UNITS
@@ -21,6 +22,20 @@ _RESTRICTS = _ONLY | frozenset(
     listed(
         "just merely purely uniquely entirely alone single sole unless until limited restricted "
         "confined few little mere fully sufficient suffice suffices"
+    )
+)
+_ADDS = (" in addition to ", " besides ", " as well as ", " also ")
+_EVERY = frozenset(listed("all every always any whole entire everywhere universally"))
+_SOME = frozenset(
+    listed("only some certain example examples instance sometimes often several most mainly partly")
+)
+_PRICES = (" at the expense of ", " at the cost of ", " at the price of ", " expense of ")
+_LOSES = stems_of(
+    frozenset(
+        listed(
+            "expense cost price sacrifice drop loss lose decline degrade degradation decrease "
+            "reduce trade tradeoff compromise lower worse suffer harm hurt penalty impair"
+        )
     )
 )
 
@@ -42,6 +57,9 @@ def compare_restrictions(
         *_units(statement, source, around),
         *_growth(statement, source, around),
         *_only(statement, source),
+        *_besides(statement, source),
+        *_every(statement, source),
+        *_price(statement, source),
     ]
 
 
@@ -104,3 +122,33 @@ def _only(statement: Text, source: Text) -> Iterator[Finding]:
         if token.lower in _ONLY and following.kind == "word":
             yield Finding(f"says “{token.text} {following.text}”, the source does not", False)
             return
+
+
+def _besides(statement: Text, source: Text) -> Iterator[Finding]:
+    """Doubt "X in addition to Y" where the source has "only Y"."""
+    restricts = next((token for token in source.tokens if token.lower in _ONLY), None)
+    adds = next((one for one in _ADDS if one in _run(statement)), None)
+    if restricts and adds and not _RESTRICTS & statement.lowers and adds not in _run(source):
+        yield Finding(f"says “{adds.strip()}”, the source says “{restricts.text}”", wrong=False)
+
+
+def _every(statement: Text, source: Text) -> Iterator[Finding]:
+    """Doubt "in all cases" where the source speaks of some or of an example."""
+    if _EVERY & source.lowers or not (_SOME & source.lowers or "e.g" in source.plain):
+        return
+    token = next((token for token in statement.tokens if token.lower in _EVERY), None)
+    if token and not denials(statement) and not _SOME & statement.lowers:
+        yield Finding(f"says “{token.text}”, the source speaks of some", wrong=False)
+
+
+def _price(statement: Text, source: Text) -> Iterator[Finding]:
+    """Find "at the expense of X" where the source names nothing that is lost."""
+    priced = next((one for one in _PRICES if one in _run(statement)), None)
+    if priced and not _LOSES & source.stems and not any(one in _run(source) for one in _PRICES):
+        yield Finding(f"says “{priced.strip()}”, the source names nothing that is lost")
+    if priced and denials(source) and not denials(statement) and _LOSES & source.stems:
+        yield Finding(f"says “{priced.strip()}”, the source denies it")
+
+
+def _run(text: Text) -> str:
+    return f" {' '.join(token.lower for token in text.tokens)} "
