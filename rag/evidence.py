@@ -34,7 +34,9 @@ PAPERS_READ_FOR_MANY = 12  # the same for a question about several papers
 MOST_NOTES = 3  # best papers of which is said that sentences were left out
 FIRST_ROUND = 2  # papers that the evidence model reads before it asks itself whether that is enough
 MOST_HOLDERS = 3  # of the papers read: a name that more of them hold singles none out
-NAMED_TOPIC = 0.8  # least probability of the topic where the question names such a system
+NAMED_TOPIC = 1.4  # least logit of the topic where the question names such a system: .8
+WHETHER_DETAIL = 0.4  # weight of the detail's logit where it is asked whether something is so,
+WHETHER_BIAS = -1.0  # and what is taken off there, so that as many are refused as elsewhere
 SURE = 3.0  # its logit for "this abstract answers" from which on it reads no further
 
 
@@ -147,14 +149,18 @@ class Reader:
 
         A system name of the question that few of the papers hold says enough about the first. The
         second part is left out for a question about several papers: what it asks for need not
-        stand in any one of them.
+        stand in any one of them. A question whether something is so is answered by most papers on
+        its matter, if only in part, so there the first part decides and the second adds a little.
         """
-        chance = _told(self.weights.topic, TOPIC_FEATURES, signals)
+        topic = _logit(self.weights.topic, TOPIC_FEATURES, signals)
         if self.reads and any(len(holders) <= MOST_HOLDERS for holders in named.values()):
-            chance = max(chance, NAMED_TOPIC)
-        if self.weights.detail and not (question.many or question.compare):
-            chance *= _told(self.weights.detail, DETAIL_FEATURES, signals)
-        return chance
+            topic = max(topic, NAMED_TOPIC)
+        if not self.weights.detail or question.many or question.compare:
+            return _probability(topic)
+        detail = _logit(self.weights.detail, DETAIL_FEATURES, signals)
+        if question.yes_no:
+            return _probability(topic + WHETHER_DETAIL * detail + WHETHER_BIAS)
+        return _probability(topic) * _probability(detail)
 
     def _read_pages(self, question: Question, sheet: Sheet) -> None:
         """Let the evidence model read the papers, the best first, until it is sure of one."""
@@ -188,10 +194,10 @@ def _as_read(question: Question) -> str:
     return " ".join([*question.earlier, question.asked]) if question.earlier else question.asked
 
 
-def _told(model: Linear, names: Sequence[str], signals: Mapping[str, float]) -> float:
-    """Return the probability that a model reads from some signals."""
+def _logit(model: Linear, names: Sequence[str], signals: Mapping[str, float]) -> float:
+    """Return what a model reads from some signals, as a logit."""
     row = np.asarray([[signals[name] for name in names]], np.float32)
-    return _probability(float(model.logits(row)[0]))
+    return float(model.logits(row)[0])
 
 
 def _probability(logit: float) -> float:

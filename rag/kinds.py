@@ -219,6 +219,12 @@ _YES_NO = re.compile(
     re.IGNORECASE,
 )
 _TRUE = re.compile(r"\b(is it true|whether)\b", re.IGNORECASE)
+_AFTER_A_TOPIC = re.compile(  # "Screening at school: a waste of time?", "Gulls. Do they nest here?"
+    r"(?:[:;—–]|--)[^?]{3,200}\?\W{0,3}$"
+    r"|[.:;—–-]\s{0,3}(?:is|are|was|were|do|does|did|can|could|should|will|would|has|have|had|may|"
+    r"might|must)\s[^?]{3,200}\?\W{0,3}$",
+    re.IGNORECASE,
+)
 _WH = re.compile(r"\b(which|what|how|why|who|whom|whose|when|where)\b", re.IGNORECASE)
 
 
@@ -227,7 +233,8 @@ def _is_yes_no(text: str, language: Language) -> bool:
         return bool(_OTHER[language]["yes_no"].search(text))
     begins = _YES_NO.match(text)
     if begins is None:
-        return bool(_TRUE.search(text)) and not _WH.match(text)
+        whether = _TRUE.search(text) or (_AFTER_A_TOPIC.search(text) and not _WH.search(text))
+        return bool(whether) and not _WH.match(text)
     return not _WH.search(text, 0, begins.end()) and not _WH.match(text)
 
 

@@ -12,6 +12,8 @@ from rag.evidence import (
     PAPERS_READ,
     PAPERS_READ_FOR_MANY,
     SURE,
+    WHETHER_BIAS,
+    WHETHER_DETAIL,
     Reader,
 )
 from rag.evidence_model import PageScores
@@ -154,6 +156,16 @@ def test_a_probability_is_that_of_the_topic_times_that_of_the_detail(index, text
     assert reading.probability == pytest.approx(expected)
 
 
+def test_where_it_is_asked_whether_something_is_so_the_topic_decides(index):
+    sure, unsure = (
+        read(index, "Does pruning help?", Rounds(0), weights(topic=3.0, detail=detail)).probability
+        for detail in (2.0, -2.0)
+    )
+    assert sure == pytest.approx(chance(3.0 + WHETHER_DETAIL * 2.0 + WHETHER_BIAS))
+    assert unsure == pytest.approx(chance(3.0 - WHETHER_DETAIL * 2.0 + WHETHER_BIAS))
+    assert sure > unsure > chance(3.0) * chance(-2.0)
+
+
 def test_what_the_model_says_of_the_page_moves_the_detail(index):
     detail = linear(DETAIL_FEATURES, read_page=4.0)
     models = Weights(linear(SENTENCE_FEATURES), linear(TOPIC_FEATURES), 0.5, detail)
@@ -165,7 +177,7 @@ def test_what_the_model_says_of_the_page_moves_the_detail(index):
 @pytest.mark.parametrize(
     ("text", "topic", "expected"),
     [
-        pytest.param(NAMED, -5.0, NAMED_TOPIC, id="few hold the name"),
+        pytest.param(NAMED, -5.0, chance(NAMED_TOPIC), id="few hold the name"),
         pytest.param(NAMED, 5.0, chance(5.0), id="a likelier topic stays"),
         pytest.param("What does FINCH8 prune?", -5.0, chance(-5.0), id="too many hold it"),
         pytest.param("What does ZORG9 prune?", -5.0, chance(-5.0), id="nobody holds it"),
@@ -179,7 +191,7 @@ def test_a_name_that_few_papers_hold_says_enough_of_the_topic(index, text, topic
 
 def test_a_name_that_few_papers_hold_says_nothing_of_the_detail(index):
     reading = read(index, NAMED, Rounds(None), weights(topic=-5.0, detail=-1.0))
-    assert reading.probability == pytest.approx(NAMED_TOPIC * chance(-1.0))
+    assert reading.probability == pytest.approx(chance(NAMED_TOPIC) * chance(-1.0))
 
 
 def test_without_the_evidence_model_a_name_leaves_the_topic_as_it_is(index):
