@@ -31,7 +31,13 @@ def chat(
     """Open the chat page in a browser.
 
     It opens on the sample library, or on the one that --library names. Only this machine can reach
-    it unless --host says otherwise, which needs --auth.
+    it unless --host says otherwise, which needs --auth. While it runs, it also answers citewell ask
+    and citewell search, at once.
+
+    \b
+    Examples:
+      citewell chat
+      citewell chat --library thesis --port 8000
     """
     from rag.settings import load_settings
 
