@@ -26,6 +26,7 @@ TITLE_TOKENS = 48
 WINDOW = 448  # tokens of one pass; a longer abstract is read in several
 LONGEST_SENTENCE = 256  # tokens; of a longer one the rest is not read
 WEIGHTS = "evidence_model.safetensors"
+KEPT = 4096  # pages whose scores are kept, each with the question it was read for: a few MB
 LOWEST = -20.0  # the logit of what was not read
 _LOADING = threading.Lock()
 NO_SENTENCE = -1e4  # the logit of a place without a sentence
@@ -165,6 +166,8 @@ def batch_of(windows: Sequence[Window]) -> Batch:
 class EvidenceModel:
     """Reads pages for a question; threads may use it at the same time.
 
+    What it said of the last pages is kept, so that a question asked again costs nothing.
+
     Args:
         folder: The MiniLM that the trained layers stand on.
         weights: The trained part: a safetensors file that training wrote.
@@ -179,6 +182,8 @@ class EvidenceModel:
         trained = stored_in(weights)
         self._heads = _Heads.of(trained, weights.name)
         self._encoder = Encoder(_numbers(folder, trained, weights.name), graph)
+        self._kept: dict[tuple[str, Page], PageScores] = {}
+        self._keeping = threading.Lock()
 
     def read(self, question: str, pages: Sequence[Page]) -> list[PageScores]:
         """Read pages beside a question.
@@ -191,10 +196,27 @@ class EvidenceModel:
             The scores of each page, in order. A page without sentences gets no sentence scores and
             ``LOWEST`` as its own.
         """
+        known = [self._kept.get((question, page)) for page in pages]
+        fresh = [page for page, one in zip(pages, known, strict=True) if one is None]
+        found = iter(self._read_afresh(question, fresh))
+        scores = [next(found) if one is None else one for one in known]
+        self._keep(question, pages, scores)
+        return scores
+
+    def _keep(self, question: str, pages: Sequence[Page], scores: Sequence[PageScores]) -> None:
+        with self._keeping:
+            for page, one in zip(pages, scores, strict=True):
+                self._kept[question, page] = one
+            for _ in range(len(self._kept) - KEPT):
+                del self._kept[next(iter(self._kept))]
+
+    def _read_afresh(self, question: str, pages: Sequence[Page]) -> list[PageScores]:
         scores = [PageScores(np.full(len(p.sentences), LOWEST, np.float32), LOWEST) for p in pages]
         placed = [(n, w) for n, p in enumerate(pages) for w in self._tokenizer.windows(question, p)]
         for group in passes([len(window.ids) for _, window in placed]):
             self._read([placed[i] for i in group], scores)
+        for one in scores:
+            one.sentences.flags.writeable = False  # they are kept, and seen by many
         return scores
 
     def _read(self, placed: Sequence[tuple[int, Window]], scores: list[PageScores]) -> None:

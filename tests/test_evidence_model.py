@@ -250,6 +250,28 @@ def test_b32_two_threads_read_at_once_as_one_does_alone(small):
     assert set(found) == set(asked)
 
 
+def test_what_was_read_is_kept_for_the_same_question_and_page(folder, weights, monkeypatch):
+    monkeypatch.setattr(evidence_model, "KEPT", 2)
+    model = EvidenceModel(folder, weights, GRAPH)
+    read, tokens = [], model._encoder.tokens
+    monkeypatch.setattr(
+        model._encoder, "tokens", lambda ids, *more: read.append(len(ids)) or tokens(ids, *more)
+    )
+    first = numbers(model.read(QUESTION, [PAGE]))
+    assert numbers(model.read(QUESTION, [PAGE, BELLS])) == [
+        first[0],
+        *numbers(model.read(QUESTION, [BELLS])),
+    ]
+    assert read == [1, 1]
+    changed = Page(PAGE.title, (*PAGE.sentences[:2], "It is silent."))
+    model.read(QUESTION, [changed])
+    model.read("Another question?", [changed])
+    assert read == [1, 1, 1, 1]
+    assert len(model._kept) == 2
+    with pytest.raises(ValueError, match="read-only"):
+        model.read(QUESTION, [changed])[0].sentences[0] = 1.0
+
+
 def test_what_is_read_without_torch_is_what_the_trained_module_says(small, folder, weights):
     import torch
 
