@@ -1,4 +1,4 @@
-"""Papers that resemble other well-ranked papers are raised: score regularisation (Diaz, CIKM 2005)."""
+"""Papers that resemble other well-ranked papers are raised: score regularisation (Diaz 2005)."""
 
 from collections.abc import Mapping
 
