@@ -26,6 +26,8 @@ from .speed_table import table
 
 RATE = 100  # looks a second
 TOP = 25
+OURS = ("rag", "ui", "eval")
+NO_PYTHON = "(no Python code)"  # at the very start and end of a process
 HEADS = ("function", "file", "itself", "with what it calls")
 
 
@@ -88,12 +90,12 @@ def read_stacks(lines: Iterable[str]) -> list[tuple[tuple[str, ...], int]]:
         stack, _, count = line.rstrip().rpartition(" ")
         if not line.strip():
             continue
-        if not stack or not count.isdigit():
+        if not count.isdigit():
             raise RecordError(
                 f"Line {number} of the profile is no stack. Each line needs functions separated by "
                 "';' and a count. Record it with: py-spy record --format raw"
             )
-        found.append((tuple(stack.split(";")), int(count)))
+        found.append((tuple((stack.strip() or NO_PYTHON).split(";")), int(count)))
     return found
 
 
@@ -127,15 +129,21 @@ def _frame(text: str) -> tuple[str, str]:
 
 
 def as_markdown(found: Sequence[Spent], *, top: int = TOP) -> str:
-    """Return the functions as a Markdown table, by their own time and then by the whole."""
-    by_whole = sorted(found, key=lambda one: (-one.whole, one.function))
+    """Return two Markdown tables: functions by their own time, and Citewell's own by the whole."""
+    own = [one for one in found if one.file.split("/")[0] in OURS]
+    by_whole = sorted(own, key=lambda one: (-one.whole, one.function))
     lines = ["Where the processor was", "", *table(HEADS, map(_cells, found[:top])), ""]
-    lines += ["What it was for", "", *table(HEADS, map(_cells, by_whole[:top]))]
+    lines += ["What Citewell wanted of it", "", *table(HEADS, map(_cells, by_whole[:top]))]
     return "\n".join(lines)
 
 
 def _cells(one: Spent) -> list[str]:
-    return [f"`{one.function}`", one.file, f"{100 * one.own:.1f} %", f"{100 * one.whole:.1f} %"]
+    return [
+        f"`{one.function}`",
+        f"`{one.file}`",
+        f"{100 * one.own:.1f} %",
+        f"{100 * one.whole:.1f} %",
+    ]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -106,6 +106,7 @@ class PacedStarter:
                 env={**os.environ, "PYTHONSAFEPATH": "1", "TOKENIZERS_PARALLELISM": "false"},
             )
         except OSError as exc:
+            self._errors.close()
             self._folder.cleanup()
             raise RagError(
                 f"The starter cannot be run with '{command[0]}': {exc.strerror}. Name the Python "

@@ -94,9 +94,10 @@ def _made(made: Mapping[str, Any]) -> str:
     before, after = made.get("before", {}), made.get("after", {})
     load = " to ".join(str(one["load"]) for one in (before, after) if one.get("load") is not None)
     versions = made.get("versions", {})
+    model = f"{made['llm']}, " if "llm" in made else ""
     return (
         f"Citewell {versions.get('citewell', '?')}, {made.get('corpus')} "
-        f"({made.get('records', 0):,} records), {before.get('cores')} cores "
+        f"({made.get('records', 0):,} records), {model}{before.get('cores')} cores "
         f"({before.get('gflops')} GFLOP/s, load {load or 'unknown'}), medians of "
         f"{made.get('repeats')} rounds in turn, least to greatest round in small."
     )
