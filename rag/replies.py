@@ -99,6 +99,6 @@ def status_events(library: "Library") -> Iterator[Event]:
 def waiting_note(papers: int) -> str:
     """Say that papers still lack their vectors."""
     return (
-        f"note: {papers} papers still wait for their vectors and are found by their words only. "
-        "Finish: citewell rebuild"
+        f"note: {papers} papers still wait for their vectors; a question makes those it wants. "
+        "Make all: citewell embed"
     )

@@ -29,6 +29,9 @@ IDLE_S = 1800.0
 CLOSED_WITHIN_S = 60.0
 POLL_S = 0.1
 
+OF_THE_INDEX = ("embedder", "embed_batch", "embed_budget", "profile")
+
+Key = tuple[str, *tuple[object, ...]]
 Check = Callable[[], None]
 """Raises where nobody waits for the answer any more."""
 
@@ -85,9 +88,9 @@ class Opening:
     sample: bool = False
 
     @property
-    def key(self) -> tuple[str, str]:
-        """Return what an open library is found by: it has one embedder."""
-        return self.name, self.settings.embedder
+    def key(self) -> "Key":
+        """Return what an open library is found by: settings that it is opened with are part."""
+        return self.name, *(getattr(self.settings, name, None) for name in OF_THE_INDEX)
 
 
 class Opened:
@@ -99,7 +102,7 @@ class Opened:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self._slots: dict[tuple[str, str], _Slot] = {}
+        self._slots: dict[Key, _Slot] = {}
         self._models: set[str] = set()
         self._guard = threading.Lock()
         self._closed = False
@@ -139,9 +142,7 @@ class Opened:
     def names(self) -> list[str]:
         """Return the names of the libraries that are open."""
         with self._guard:
-            return sorted(
-                name for (name, _), slot in self._slots.items() if slot.library is not None
-            )
+            return sorted(str(key[0]) for key, slot in self._slots.items() if slot.library)
 
     def sweep(self, *, idle_s: float = IDLE_S) -> None:
         """Close what nobody uses: idle libraries, those beyond the most, models beyond the most."""
@@ -230,7 +231,7 @@ class Opened:
 
     # ---- closing -------------------------------------------------------------------------------
 
-    def _surplus(self, idle_s: float) -> list[tuple[str, str]]:
+    def _surplus(self, idle_s: float) -> list[Key]:
         """Return the libraries to close, those first that nobody asked for longest."""
         free = {key: s for key, s in self._slots.items() if not s.users and s.future.done()}
         gone = [

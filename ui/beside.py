@@ -1,5 +1,7 @@
 """The page's libraries as the service for the command line uses them: opened once for both."""
 
+from dataclasses import replace
+
 from rag.library import Library
 from rag.serving_shelf import Opened, Opening
 
@@ -19,8 +21,8 @@ class PageLibraries(Opened):
         self._shared: list[Library] = []
 
     def opened(self, opening: Opening) -> Library:
-        """Return the page's own library, unless it is to be opened with another embedder."""
-        if opening.settings.embedder != self._shelf.settings.embedder:
+        """Return the page's own library, unless it is to be opened in another way."""
+        if opening.key != replace(opening, settings=self._shelf.settings).key:
             return super().opened(opening)
         library = self._shelf.library(SAMPLE if opening.sample else opening.name)
         self._shared.append(library)

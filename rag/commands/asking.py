@@ -76,15 +76,18 @@ def _ask_one(question: str, as_json: bool, flags: dict[str, Any]) -> None:
     filters, no_server = take_filters(flags), flags.pop("no_server")
     asked = {"question": question, "filters": filters, "show": not as_json, "formats": [*files]}
     served = None if no_server else _served("/ask", asked, flags)
-    end = _shown(_either(served, lambda: _answered(question, filters, not as_json, files, flags)))
-    if as_json:
-        print_json(end["answer"])
-    else:
-        click.echo(end["text"])
-    for format_, file in files.items():
-        write_text(file, end["files"][format_])
-    if end["error"]:
-        raise RagError(end["error"])
+
+    def tell(end: "Event") -> None:
+        if as_json:
+            print_json(end["answer"])
+        else:
+            click.echo(end["text"])
+        for format_, file in files.items():
+            write_text(file, end["files"][format_])
+        if end["error"]:
+            raise RagError(end["error"])
+
+    _show(_either(served, lambda: _answered(question, filters, not as_json, files, flags)), tell)
 
 
 def _answered(
@@ -133,8 +136,8 @@ def _either(served: "Reply | None", alone: "Callable[[], Generator[Event]]") -> 
     yield from alone()
 
 
-def _shown(events: "Generator[Event]") -> dict[str, Any]:
-    """Show what comes before the end, and return the end."""
+def _show(events: "Generator[Event]", tell: "Callable[[Event], None]") -> None:
+    """Show what comes before the end, and then the end, before anything is closed."""
     with closing(events), progress_bar() as bar:
         for event in events:
             if "piece" in event:
@@ -146,8 +149,7 @@ def _shown(events: "Generator[Event]") -> dict[str, Any]:
             elif "refused" in event:
                 raise RagError(event["refused"])
             else:
-                return event["end"]
-    raise RuntimeError("an answer ends")
+                tell(event["end"])
 
 
 def _ask_all(file: Path, flags: dict[str, Any]) -> None:
@@ -189,11 +191,14 @@ def search(query: str, as_json: bool, **flags: Any) -> None:
     filters, no_server = take_filters(flags), flags.pop("no_server")
     asked = {"question": query, "filters": filters}
     served = None if no_server else _served("/search", asked, flags)
-    end = _shown(_either(served, lambda: _found(query, filters, flags)))
-    if as_json:
-        print_json(end["papers"])
-    else:
-        click.echo(end["text"])
+
+    def tell(end: "Event") -> None:
+        if as_json:
+            print_json(end["papers"])
+        else:
+            click.echo(end["text"])
+
+    _show(_either(served, lambda: _found(query, filters, flags)), tell)
 
 
 def _found(query: str, filters: "Filters | None", flags: dict[str, Any]) -> "Generator[Event]":

@@ -65,8 +65,6 @@ def _load(opened: "Opened", settings: "Settings", *, named: bool) -> None:
         ):
             for _ in library.stream(QUESTION, llm="quote"):
                 continue
-            if hasattr(library, "start_indexer"):
-                library.start_indexer()
     except IndexMissingError:
         if named:
             raise
