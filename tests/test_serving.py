@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -39,10 +40,21 @@ def quick_embedder(monkeypatch):
     monkeypatch.setenv("CITEWELL_EMBEDDER", "word-hash")
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A home with a library of three papers, made once."""
+    home = tmp_path_factory.mktemp("built")
+    settings = load_settings(home=home, embedder="word-hash")
+    with open_library("default", settings=settings, create=True) as library:
+        assert library.add(PAPERS).added == 3
+        library.sync()
+    return home
+
+
 @pytest.fixture
-def filled(citewell):
+def filled(citewell, built):
     """The program, with a library of three papers."""
-    assert citewell("add", PAPERS).code == 0
+    shutil.copytree(built, load_settings().home)
     return citewell
 
 
