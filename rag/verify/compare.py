@@ -8,6 +8,7 @@ from ..schema import Evidence, Paper
 from . import Finding
 from .amounts import compare_quantities
 from .direction import compare_directions
+from .fields import compare_fields
 from .names import compare_names
 from .negation import compare_negation
 from .neighbours import compare_neighbours
@@ -115,6 +116,7 @@ def _findings(
         *compare_restrictions(said, known, elsewhere),
         *compare_terms(said, known, elsewhere, similarity),
         *compare_valence(said, known),
+        *compare_fields(said, known, elsewhere),
     ]
 
 
