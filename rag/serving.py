@@ -148,6 +148,19 @@ def _line(event: Event | None) -> Message:
     return {"type": "http.response.body", "body": f"{text}\n".encode(), "more_body": True}
 
 
+def _listener() -> socket.socket:
+    """Listen at a free port."""
+    # With its protocol named: asyncio sends small packets at once (TCP_NODELAY) only where it is.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.bind((HOST, 0))
+        listener.listen(128)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
 async def _cancel_when_gone(work: Work, receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         continue
@@ -200,7 +213,7 @@ class Server:
     def _listen(self) -> None:
         import uvicorn
 
-        listener = socket.create_server((HOST, 0))
+        listener = _listener()
         self._announcement = serving_files.new_announcement(listener.getsockname()[1])
         config = uvicorn.Config(
             Door(Service(self._opened), self.port, self._announcement.token),

@@ -69,7 +69,8 @@ def bind(address: Address) -> socket.socket:
         SettingsError: It is taken, or the host is not an address of this machine.
     """
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # With its protocol named: asyncio sends small packets at once (TCP_NODELAY) only where it is.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((address.host, address.port))
