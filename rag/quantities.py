@@ -18,7 +18,9 @@ from .verify.units import (
     UNITS,
 )
 
+_AND_A_HALF = ["and", "a", "half"]
 _BOUND_WORDS = 3  # in "from 2 to more than 20"
+_HEDGES = ("about", "up", "to", "roughly", "nearly", "around", "over", "almost", "approximately")
 NEAR = 4  # tokens behind a number in which what it counts is looked for
 
 
@@ -84,7 +86,7 @@ def _quantity(text: Text, index: int) -> Quantity | None:
 
 def _of_a_factor(tokens: Sequence[Token], index: int) -> bool:
     """Say whether a number stands behind "by a factor of"."""
-    before = [t.lower for t in tokens[max(0, index - 3) : index] if t.lower not in ("about", "up")]
+    before = [t.lower for t in tokens[max(0, index - 4) : index] if t.lower not in _HEDGES]
     return before[-2:] == ["factor", "of"]
 
 
@@ -111,6 +113,8 @@ def _number(
     if token.lower == "half" and not _glued(tokens, index, plain):
         return 50.0, 1.0, index + 1, "percent"
     following = tokens[index + 1] if index + 1 < len(tokens) else None
+    if token.lower in NUMBERS and [t.lower for t in tokens[index + 1 : index + 4]] == _AND_A_HALF:
+        return NUMBERS[token.lower] + 0.5, 0.1, index + 4, "count"
     if token.lower in NUMBERS or token.lower in SCALES:
         if index and tokens[index - 1].lower == "minus":
             value, step, end, dimension = _spelt(tokens, index)

@@ -14,6 +14,7 @@ _HEDGED = 0.03  # relative room that "about" gives
 _HEDGED_SHARE = 4.0  # percentage points that "about half" gives
 _ABOUT = ("~", "~>")
 MOST_OF_RATIO = 12  # numbers of a source whose ratios are looked at
+TENFOLD = 10.0
 _UP, _DOWN = (">", ">="), ("<", "<=")
 
 
@@ -93,7 +94,7 @@ def _judge(
     statement: Text,
     source: Text,
 ) -> Finding | None:
-    if _is_in_a_name(said, source) or _is_ratio(said, known):
+    if _is_in_a_name(said, source) or _is_ratio(said, known) or _is_magnitude(said, source):
         return None
     equal = [one for one in known if same_value(said, one)]
     fitting = [one for one in equal if fits_unit(said, one)]
@@ -192,6 +193,12 @@ def _is_in_a_name(said: Quantity, source: Text) -> bool:
     if not size or not size[0].isdigit() or size.isdigit():
         return False
     return any(token.lower.endswith(f"-{size}") for token in source.tokens)
+
+
+def _is_magnitude(said: Quantity, source: Text) -> bool:
+    """Say whether "ten times" stands for "an order of magnitude"."""
+    tenfold = said.dimension == "factor" and said.value == TENFOLD
+    return tenfold and "order of magnitude" in source.plain.lower()
 
 
 def _is_ratio(said: Quantity, known: Sequence[Quantity]) -> bool:

@@ -113,6 +113,8 @@ def _means_it(
         after == "bound" or group == "height"
     ):
         return False
+    if group == "box":
+        return (after if after != "-" else _stem(tokens, index + 2)) == "box"
     if group == "supervision":
         return (after if after != "-" else _stem(tokens, index + 2)) == stem("supervised")
     if group == "phase":
@@ -123,6 +125,8 @@ def _means_it(
         return False
     if after == "than" and _is_number(tokens, index + 2):
         return False  # a bound, compared with its number
+    if token.lower.startswith("fall") and after in ("short", "into", "under", "back"):
+        return False
     if token.lower == "long" and before == "as":
         return False
     if token.lower in ("loss", "losses"):

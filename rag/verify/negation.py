@@ -20,6 +20,7 @@ _TAKES_AWAY = stems_of(
 )
 _NEEDS = frozenset(listed("need needs necessity requirement requirements reliance dependence"))
 _NEED_WITHIN = 3  # words from "alleviates" to "need"
+_LESSENING = frozenset(listed("lower low less reduced little weak weaker poor limited insufficient"))
 _NOT_ONLY = frozenset(listed("only just merely simply solely necessarily"))
 _HEADS = 2  # words behind a denial that carry it
 _FARTHEST = 20  # tokens behind a denial that are looked at
@@ -65,14 +66,14 @@ def _denials(text: Text) -> Iterator[Denial]:
 
 
 def _is_strong(token: Token) -> bool:
-    return token.lower in STRONG or token.lower in ("non", "free") or token.stem in _TAKES_AWAY
+    return token.lower in STRONG or token.lower in ("non", "free", "less") or token.stem in _TAKES_AWAY
 
 
 def reaches(text: Text) -> Iterator[tuple[int, list[int]]]:
     """Yield the position of every denial with the positions of the words that it reaches."""
     tokens = text.tokens
     for index, token in enumerate(tokens):
-        if token.lower == "free" and (place := _freed(text, index)) is not None:
+        if token.lower in ("free", "less") and (place := _freed(text, index)) is not None:
             yield index, [place]
         if token.stem in _TAKES_AWAY and (place := _need(tokens, index)) is not None:
             yield index, _reached(tokens, place)
@@ -97,7 +98,8 @@ def _freed(text: Text, index: int) -> int | None:
     tokens = text.tokens
     if index and tokens[index - 1].content and text.plain[tokens[index].start - 1] == "-":
         return index - 1
-    if index + 2 < len(tokens) and tokens[index + 1].lower in ("of", "from"):
+    follows = index + 2 < len(tokens) and tokens[index + 1].lower in ("of", "from")
+    if follows and tokens[index].lower == "free":
         return index + 2 if tokens[index + 2].content else None
     return None
 
@@ -204,7 +206,7 @@ def _is_nearly_denied(denial: Denial, there: Text, here: Text) -> bool:
         if word.stem in here.stems:
             continue
         bare = _bare_of(word)
-        if bare and any(akin(bare, one) for one in denial.scope):
+        if bare and any(akin(bare, one) for one in denial.scope) and not there.has(bare):
             return True
         close = any(
             abs(place - one) <= _BESIDE and word.clause == words[one].clause for one in meant
@@ -224,6 +226,8 @@ def _contradicted(denial: Denial, here: dict[str, set[int]], there: dict[str, se
         if other is None or mine is None or len(mine) > 1:
             continue
         if other & mine:
+            if place == 0:
+                return False
             agreeing += 1
         else:
             against += 1
@@ -247,12 +251,18 @@ def _turned(here: Text, there: Text) -> tuple[str, str] | None:
         if bare is None:
             continue
         alike = (t for t in there.content if _same_base(bare, t))
-        match = next((t for t in alike if _same_kind(token, t)), None)
+        match = next((t for t in alike if _same_kind(token, t) and not _is_lessened(there, t)), None)
         if match and match.stem not in denied and token.stem not in denied:
             twice = any(_bare_of(t) == bare for t in there.content)
             if not twice and not any(_same_base(bare, t) for t in here.content):
                 return token.lower, match.lower
     return None
+
+
+def _is_lessened(text: Text, token: Token) -> bool:
+    """Say whether a word stands behind one that takes from it: "lower similarity"."""
+    place = text.tokens.index(token)
+    return any(one.lower in _LESSENING for one in text.tokens[max(0, place - 2) : place])
 
 
 def _bare_of(token: Token) -> str | None:

@@ -5,6 +5,7 @@ from functools import cache
 
 from . import listed
 
+
 # (one side, other side): a word of one side against a word of the other is a contradiction, when
 # both are said of the same thing. The first name groups what may be compared.
 # "increase+" stands for all forms of the verb.
@@ -44,8 +45,8 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
     ),
     "speed": (
         "faster fast fastest accelerate+ acceleration speedup speedups quicker quick quickly "
-        "rapid rapidly swift",
-        "slower slow slowest slowly decelerate+ slowdown slows sluggish",
+        "rapid rapidly swift sped speeds hasten+",
+        "slower slow slowest slowly decelerate+ slowdown slows sluggish slow+",
     ),
     "time": (
         "after afterwards later subsequent subsequently post",
@@ -66,7 +67,8 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
         "expensive costly pricey costlier costs prohibitive laborious",
     ),
     "effort": (
-        "easy easier easily straightforward ease effortless effortlessly trivial trivially simple",
+        "easy easier easily straightforward ease effortless effortlessly trivial trivially "
+        "simple",
         "hard harder difficult difficulty difficulties challenging tough laborious tedious "
         "arduous nontrivial",
     ),
@@ -78,8 +80,9 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
     "robustness": ("robust robustness resilient", "fragile brittle vulnerable"),
     "sign": ("positive positively", "negative negatively"),
     "extreme": (
-        "most maximum maximal maximally maximize+ maximise+",
-        "least minimum minimal minimally minimize+ minimise+",
+        "most maximum maximal maximally maximize+ maximise+ largest highest greatest biggest "
+        "peak",
+        "least minimum minimal minimally minimize+ minimise+ smallest lowest fewest",
     ),
     "count": (
         "many numerous multi multiple several abundant plenty plentiful multilingual multimodal "
@@ -108,7 +111,7 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
         "strengthen+ boost+ enhance+ advance+ enable+",
         "hinder+ bottlenecked hamper+ restrict+ discourage+ impede+ inhibit+ suppress "
         "suppresses obstruct+ deter deters deterred stifle+ penalize+ penalise+ undermine+ "
-        "limit+ curb curbs block+ prevent+ weaken+ complicate+",
+        "limit+ curb curbs block+ prevent+ weaken+ complicates",
     ),
     "sufficiency": ("sufficient enough", "insufficient"),
     "choice": ("include+", "exclude+"),
@@ -138,7 +141,10 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
         "parallel simultaneously concurrently concurrent",
         "sequential serial sequentially",
     ),
-    "hand": ("manual manually", "automatic automatically automated"),
+    "hand": (
+        "manual manually by-hand handcrafted hand-crafted hand",
+        "automatic automatically automated",
+    ),
     "completeness": ("complete fully entire entirely completely", "partial partially partly"),
     "variety": ("homogeneous homogeneity uniform uniformly", "heterogeneous heterogeneity diverse"),
     "causing": ("cause+", "prevent+"),
@@ -175,7 +181,6 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
         "decentralized decentralised decentralization distributed",
     ),
     "estimation": ("overestimate+ overfit overfits", "underestimate+ underfit underfits"),
-    "supervision": ("fully strongly", "self weakly semi"),
     "explicitness": ("explicit explicitly", "implicit implicitly"),
     "modelling": ("discriminative", "generative"),
     "modality": ("unimodal", "multimodal"),
@@ -189,8 +194,8 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
         "refute+ contradict+ disprove+ invalidate+",
     ),
     "similarity": (
-        "similar similarly same alike comparable comparably identical",
-        "different differ differs dissimilar",
+        "similar similarly same alike comparable comparably identical similarity",
+        "different differ differs dissimilar dissimilarity",
     ),
     "virtue": (
         "strength strengths advantage advantages benefit benefits merit merits upside virtue",
@@ -239,6 +244,25 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
     "sequence of time": ("past previous previously", "future next upcoming"),
     "exactly one": ("multi multiple several various", "single sole"),
     "order of learning": ("train+ training", "untrained"),
+    "supervision": ("fully strongly", "self weakly semi"),
+    "gathering": (
+        "merge+ combine+ unify unifies unified unifying unite+ integrate+ fuse+ join+ couple+",
+        "split splits splitting separate+ decouple+ disentangle+ isolate+ divide+",
+    ),
+    "nature": ("intrinsic intrinsically", "extrinsic extrinsically"),
+    "sort of uncertainty": ("epistemic", "aleatoric"),
+    "sort of inference": ("inductive", "transductive"),
+    "estimates between": ("interpolate+ interpolation", "extrapolate+ extrapolation"),
+    "place in a set": ("inlier inliers", "outlier outliers"),
+    "duality": ("primal", "dual"),
+    "box": ("black", "white"),
+    "axis": ("horizontal horizontally", "vertical vertically"),
+    "reversal": ("clockwise", "counterclockwise anticlockwise"),
+    "loss of data": ("lossless", "lossy"),
+    "temperature": ("warm warmer hot", "cold cooler cool"),
+    "quantity of work": ("lazy lazily", "eager eagerly"),
+    "sign of a charge": ("benign", "malignant adversarial"),
+    "scale": ("macro macroscopic", "micro microscopic"),
 }
 # These are said of one thing against another: who stands before and after them matters.
 COMPARING = frozenset(
@@ -258,8 +282,6 @@ COSTS = frozenset(
         "distance uncertainty hallucination hallucinations toxicity forgetting collisions discrepancy"
     )
 )
-
-
 @cache
 def opposites() -> Mapping[str, tuple[tuple[str, int], ...]]:
     """Return for each word that has an opposite its groups and side (+1 or -1)."""
@@ -283,3 +305,5 @@ def _forms(words: str) -> Iterator[str]:
         if base != word:
             bare = base.removesuffix("e")
             yield from (f"{base}s", f"{bare}ed", f"{bare}ing")
+
+

@@ -6,7 +6,7 @@ from . import Finding, listed
 from .lexicon import stems_of
 from .negation import denials
 from .reading import Text, Token
-from .units import UNITS
+from .units import NUMBERS, UNITS
 
 _LONGEST = 60  # tokens of one order of growth
 # Units that are no other word in the plural.
@@ -70,7 +70,7 @@ def _units(statement: Text, source: Text, around: Sequence[Text]) -> Iterator[Fi
     for place, token in enumerate(statement.tokens):
         unit = _unit(token)
         before = statement.tokens[max(0, place - 2) : place]  # "836 square metres"
-        counted = any(one.kind == "number" for one in before)
+        counted = any(one.kind == "number" or one.lower in NUMBERS for one in before)
         if token.lower not in _NAMED or counted or unit in theirs or unit in known:
             continue
         rival = next((word for one, word in theirs.items() if _alike(one, unit)), None)

@@ -33,6 +33,8 @@ def compare_roles(statement: Text, source: Text) -> list[Finding]:
         == 1
     ]
     for one, other in combinations(pairs[:MOST_NUMBERS], 2):
+        if one[0].dimension != other[0].dimension:
+            continue
         if _listed(one[0], other[0]) or _listed(one[1], other[1]):
             continue
         if _swapped(statement, source, one, other):

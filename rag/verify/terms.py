@@ -10,7 +10,7 @@ from .opposites import opposites
 from .reading import Text, Token
 from .stems import akin
 
-SYNONYM_FROM = 0.9  # cosine of two terms that mean the same
+SYNONYM_FROM = 0.95  # cosine of two terms that mean the same
 
 # Words that describe anything; they are replaced freely.
 _GENERAL = frozenset(
@@ -69,7 +69,7 @@ def compare_terms(
             continue
         rivals = [one for one, other in theirs if akin(other.stem, head.stem)]
         rivals = [one for one in rivals if not statement.has(one.stem)]
-        if rivals and not _is_synonym(word, rivals[0], head, similarity):
+        if rivals and not any(_is_synonym(word, one, head, similarity) for one in rivals):
             mine, other = f"{word.text} {head.text}", f"{rivals[0].text} {head.text}"
             return [Finding(f"says “{mine}”, the source says “{other}”", wrong=False)]
     return []
@@ -80,8 +80,9 @@ def _terms(text: Text) -> Iterator[tuple[Token, Token]]:
     words = [token for token in text.tokens if token.text != "-"]
     for before, (word, head) in zip([None, *words], pairwise(words), strict=False):
         verb = before is not None and before.lower in _BEFORE_VERBS
+        gerund = word.lower.endswith("ing") and (before is None or not before.content)
         both = word.content and head.content and word.sentence == head.sentence
-        if both and not verb and _is_term(word):
+        if both and not verb and not gerund and _is_term(word):
             yield word, head
 
 
