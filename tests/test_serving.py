@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from rag import remote, serving_files
+from rag.commands.serving import load
 from rag.errors import LibraryBusyError, RagError
 from rag.library import open_library
 from rag.serving import Server
@@ -101,6 +102,16 @@ SAME = [
     pytest.param(["ask", QUESTION, "--year-from", "2000", "--topic", "coffee"], id="filters"),
     pytest.param(["ask", QUESTION, "--llm", "scripted:It holds less acid [1]."], id="model"),
     pytest.param(["ask", QUESTION, "--llm", "scripted:All is well [7].", "--strict"], id="strict"),
+    pytest.param(
+        [
+            "ask",
+            QUESTION,
+            "--strict",
+            "--llm",
+            "scripted:It holds less acid [1]. Penguins fly [1].",
+        ],
+        id="changed by checking",
+    ),
     pytest.param(["ask", QUESTION, "--llm", "pigeon:post"], id="no such model"),
     pytest.param(["ask", QUESTION, "--llm", "gguf:/none.gguf"], id="no such file"),
     pytest.param(["ask", "what is \udcff this"], id="half a surrogate"),
@@ -758,6 +769,25 @@ def test_serve_needs_a_library_only_where_one_is_named(filled):
     run = filled("serve", "--library", "nowhere")
     assert run.code == 1
     assert run.err.startswith("error: No library 'nowhere'")
+
+
+def test_serve_without_any_library_waits_to_be_asked(capsys):
+    settings = load_settings()
+    load(Opened(settings.home), settings, named=False)
+    assert capsys.readouterr().out.startswith("Nothing is loaded yet: a library is opened when")
+
+
+def test_serve_loads_a_model_file_that_the_settings_name(filled, monkeypatch, capsys):
+    signs = []
+    monkeypatch.setattr("rag.llms.build", lambda settings: settings.llm)
+    monkeypatch.setattr("rag.llms.streaming.first_sign", signs.append)
+    for llm in ("gguf:/model.gguf", "openai:elsewhere", "quote"):
+        settings = load_settings(llm=llm)
+        opened = Opened(settings.home)
+        load(opened, settings, named=True)
+        opened.close()
+    assert signs == ["gguf:/model.gguf"]
+    assert capsys.readouterr().out == "Loaded: 'default'\n" * 3
 
 
 def test_what_asks_a_server_loads_nothing_heavy(server):

@@ -46,7 +46,7 @@ def serve(**flags: Any) -> None:
             f"Citewell answers at 127.0.0.1, port {server.port}, for the libraries in "
             f"'{settings.home}'  (stop it with Ctrl+C)"
         )
-        _load(opened, settings, named=flags["library"] is not None)
+        load(opened, settings, named=flags["library"] is not None)
         while not ended.wait(0.5):  # without a time, Ctrl+C is not seen on Windows
             continue
     finally:
@@ -54,8 +54,17 @@ def serve(**flags: Any) -> None:
     click.echo("Stopped.")
 
 
-def _load(opened: "Opened", settings: "Settings", *, named: bool) -> None:
-    """Load everything that the first question would wait for."""
+def load(opened: "Opened", settings: "Settings", *, named: bool) -> None:
+    """Load everything that the first question would wait for, and say so.
+
+    Args:
+        opened: Keeps the library open.
+        settings: Name the library and, perhaps, a model file.
+        named: The user asked for this library: one that is missing is an error.
+
+    Raises:
+        RagError: The library cannot be opened, or the model cannot be loaded.
+    """
     from ..errors import IndexMissingError
 
     try:
