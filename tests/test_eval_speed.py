@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from eval.bench import demand_search, on_demand, profiling, speed, speed_table
-from eval.bench.on_demand import DemandWishes, share
+from eval.bench import demand_search, on_demand, profiling, speed, speed_indexer, speed_table
+from eval.bench.demand_table import share
+from eval.bench.on_demand import DemandWishes
 from eval.bench.speed_asking import best_sentences, reading_at_most
 from eval.bench.speed_corpus import (
     TokenCounter,
@@ -422,15 +423,40 @@ def test_best_sentences_are_found_without_an_evidence_model(settings, folder, mo
     assert reading.sentences[0].text == "A zinc coating delays rust by eleven years."
 
 
+def counted_down(monkeypatch, start):
+    """Let an indexer that has nothing to do for long look busy."""
+    left = iter(range(start, 0, -1))
+    monkeypatch.setattr(speed_indexer, "waiting", lambda library: next(left, 0))
+    monkeypatch.setattr(speed_indexer, "GAP_S", (0, 0))
+
+
 def test_asking_beside_an_indexer_is_compared_with_the_same_library_without(
     settings, folder, monkeypatch
 ):
-    monkeypatch.setattr("rag.library.Library.waiting", property(lambda library: 1))
+    counted_down(monkeypatch, 100)
     found = speed.run(folder, settings, wishes("indexer", queries=4))
     assert [row.against for row in found.rows] == ["no indexer"] * 4
     assert "budget 1.5 s" in found.rows[0].measure
     assert "budget 0 s" in found.rows[2].measure
     assert all(row.ours.n == 1 for row in found.rows)
+    assert "2 papers were embedded meanwhile" in found.rows[0].note
+
+
+@pytest.mark.parametrize(
+    ("looks", "message"),
+    [
+        pytest.param([5, 0], "done before the questions were", id="done early"),
+        pytest.param([5, 5, 5], "embedded nothing", id="never at work"),
+    ],
+)
+def test_an_indexer_that_was_not_at_work_is_no_measurement(
+    settings, folder, monkeypatch, looks, message
+):
+    counted_down(monkeypatch, 1)
+    left = iter(looks)
+    monkeypatch.setattr(speed_indexer, "waiting", lambda library: next(left))
+    with pytest.raises(RagError, match=message):
+        speed.run(folder, settings, wishes("indexer", queries=4))
 
 
 # ---- right after adding --------------------------------------------------------------------------
@@ -467,8 +493,10 @@ def test_a_simulated_budget_is_called_that_and_buys_candidates(settings, folder)
     rows = [row for row in found.rows if row.simulated]
     assert [row.candidates for row in rows] == [2, settings.candidates]
     assert rows[0].search == "on demand, 0.5 s (simulated: 2 candidates)"
-    assert "simulated" in on_demand.as_text(found)
-    assert "simulated" in on_demand.as_markdown(found)
+    text, page = on_demand.as_text(found), on_demand.as_markdown(found)
+    assert "GFLOP/s" in text.splitlines()[0]
+    assert rows[0].search in text
+    assert f"| tiny | 5 | {rows[0].search} | " in page
 
 
 def test_a_sample_of_queries_is_the_same_again(settings, folder):

@@ -1,12 +1,10 @@
 """How good a search is right after adding, when a question embeds its best candidates itself."""
 
-import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,20 +15,20 @@ from rag.settings import Settings
 
 from ..manifest import versions
 from ..report import replace_file
-from ..stats import Floats, Weighted, bootstrap_interval
 from ..trec import Benchmark, load_benchmark, measure_run
 from . import demand_search
 from .corpus import Corpus, open_corpus
 from .demand_search import Search
+from .demand_table import DemandResults, DemandRow, as_json, as_markdown, as_text, share
 from .retrieval import DECISIVE
 from .speed_corpus import embedded_library, finish
 from .speed_rows import machine
-from .speed_table import number, table
+
+__all__ = ["MARKS", "DemandWishes", "as_json", "as_markdown", "as_text", "run"]
 
 MARKS = "citewell bench on-demand"
 UNLIMITED = float("inf")
 EMBEDDED, WORDS = "fully embedded", "words alone"
-HEADS = ("benchmark", "queries", "search", "nDCG@10", "of fully embedded", "of words alone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,41 +53,6 @@ class DemandWishes:
     library: str | None = None
     seed: int = 0
     out: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A mean as a share of another, 1 for the same, with its 95 % bootstrap interval."""
-
-    value: float
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class DemandRow:
-    """One way to search on one benchmark.
-
-    ``simulated`` tells that its vectors were not made within the budget but taken from the fully
-    embedded library; ``candidates`` is then how many had one.
-    """
-
-    benchmark: str
-    search: str
-    queries: int
-    ndcg: float
-    of_embedded: Share | None
-    of_words: Share | None
-    simulated: bool = False
-    candidates: int | None = None
-
-
-@dataclass(slots=True)
-class DemandResults:
-    """All rows, and how they were made."""
-
-    rows: list[DemandRow] = field(default_factory=list)
-    made: dict[str, Any] = field(default_factory=dict)
 
 
 def run(
@@ -220,75 +183,3 @@ def _rows(benchmark: str, scores: Mapping[Search, Sequence[float]], seed: int) -
         )
         for way, values in scores.items()
     ]
-
-
-def share(part: Sequence[float], whole: Sequence[float], *, seed: int = 0) -> Share | None:
-    """Return the mean of one run as a share of another's, over the same queries.
-
-    Args:
-        part: One value a query.
-        whole: The same queries of the run that it is compared with.
-        seed: Seed of the bootstrap over queries.
-
-    Returns:
-        The share with its interval; None where the other run's mean is 0.
-    """
-    rows = np.column_stack([part, whole])
-    value = _ratio(rows)
-    if value is None:
-        return None
-    low, high = bootstrap_interval(rows, Weighted(_ratio, _ratios), seed=seed) or (None, None)
-    return Share(value, low, high)
-
-
-def _ratio(rows: Floats) -> float | None:
-    part, whole = rows.sum(axis=0)
-    return float(part / whole) if whole else None
-
-
-def _ratios(rows: Floats, counts: Floats) -> Floats:
-    part, whole = (counts @ rows).T
-    return np.divide(part, whole, out=np.full_like(part, np.nan), where=whole > 0)
-
-
-# ---- tables --------------------------------------------------------------------------------------
-
-
-def as_text(results: DemandResults) -> str:
-    """Return the table for a terminal."""
-    cells = [_cells(row, "({})") for row in results.rows]
-    widths = [max(len(line[i]) for line in [HEADS, *cells]) for i in range(len(HEADS))]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in [HEADS, *cells]
-    ]
-    return "\n".join(lines)
-
-
-def as_markdown(results: DemandResults) -> str:
-    """Return the table as Markdown."""
-    return "\n".join(table(HEADS, (_cells(row, "<sub>{}</sub>") for row in results.rows)))
-
-
-def as_json(results: DemandResults) -> str:
-    """Return all rows as JSON."""
-    return json.dumps(asdict(results), indent=1, ensure_ascii=False, allow_nan=False)
-
-
-def _cells(row: DemandRow, spread: str) -> list[str]:
-    return [
-        row.benchmark,
-        f"{row.queries:,}",
-        row.search,
-        number(row.ndcg),
-        _share_cell(row.of_embedded, spread),
-        _share_cell(row.of_words, spread),
-    ]
-
-
-def _share_cell(one: Share | None, spread: str) -> str:
-    if one is None:
-        return "–"
-    if one.low is None or one.high is None:
-        return f"{100 * one.value:.1f} %"
-    return f"{100 * one.value:.1f} % " + spread.format(f"{100 * one.low:.1f}–{100 * one.high:.1f}")

@@ -30,8 +30,9 @@ from .speed_corpus import (
     slices,
     write_slice,
 )
+from .speed_indexer import measure_indexer
 from .speed_peer import Starter
-from .speed_processes import measure_indexer, measure_processes
+from .speed_processes import measure_processes
 from .speed_rows import PARTS, Part, Row, SpeedResults, machine
 
 ADDING: tuple[Part, ...] = ("add", "embed", "readd")

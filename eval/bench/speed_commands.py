@@ -72,7 +72,7 @@ def speed(folder: Path, parts: tuple[str, ...], **flags: Any) -> None:
     from . import speed as module
     from . import speed_table
 
-    wanted = _PARTS if "all" in parts else tuple(part for part in _PARTS if part in parts)
+    wanted = [part for part in module.PARTS if part in parts or "all" in parts]
     settings, output, own = _split(flags)
     wishes = module.SpeedWishes(parts=wanted, **own)
     with _bar() as told:

@@ -76,7 +76,7 @@ class ChromaStore(BasePydanticVectorStore):
     _collection: Any = PrivateAttr()
 
     def __init__(self, collection: Any) -> None:
-        super().__init__()
+        super().__init__(stores_text=True)
         self._collection = collection
 
     @property
