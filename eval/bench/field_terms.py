@@ -18,6 +18,7 @@ from pathlib import Path
 from rag.errors import RagError
 from rag.readers import read_papers
 from rag.schema import Paper
+from rag.verify import listed
 from rag.verify.reading import read
 
 FEWEST = 6  # abstracts that a stem must occur in, in all
@@ -26,25 +27,26 @@ _NONE = 0.3  # abstracts that a stem counts as occurring in where it occurs in n
 _SHORTEST = 3
 # Stems of words that papers of one field use of anything, or that are said in other words freely.
 _TRADE = frozenset(
-    (
+    listed(
         "our learn train task novel challeng address outperform robust leverag baselin strateg "
         "divers captur scenario extract estim align guarante efficient popular validat competit "
-        "inspir highlight perspect updat mitigat tackl manipul awar motivat unseen suf spe deploy "
-        "rich compress sent enforc clean surpass vulner struggl superior pipelin iter agnost "
-        "confid intuit platform outcom heurist showcas bottleneck setup regim craft rely uncov "
-        "promot seamless revisit scratch catastroph preval advance boost efficac execut http "
-        "github art multi world framework architectur metr label computation reconstruct "
+        "inspir highlight perspect updat mitigat tackl manipul awar motivat unseen suf spe "
+        "deploy rich compress sent enforc clean surpass vulner struggl superior pipelin iter "
+        "agnost confid intuit platform outcom heurist showcas bottleneck setup regim craft rely "
+        "uncov promot seamless revisit scratch catastroph preval advance boost efficac execut "
+        "http github art multi world framework architectur metr label computation reconstruct "
         "condition optim optimal performanc neur deep algorithm benchmark dataset network popul "
         "parametr parameter hind preced hidden organ tight min recov interpret explor achiev "
         "strength decompos emph mathc textit mathbb frac sqrt dot exploit attent user initial "
-        "target generaliz state synthesi text textu languag approximat approxim fin lay dimension "
-        "dimensional risk infer truth black adaptive evid cues visu rel desc trivi nuanc unclear "
-        "alongsid utter overhead speedup suboptim fool appeal dail liv blind agree calcul infeas "
-        "instantiat disjoint wild servic particip annot annotat superv supervis auto iterative "
-        "reus momentum verifi recursive requ adept empow rethink toy violat age prone whatever whatev "
-        "hurt realiz naive harness excel prohibitive delv runtim latenc trustworth instanti lightweight par "
-        "epoch forget collaborative minima factor trust boundar navigat tradeoff concrete factu malici"
-    ).split()
+        "target generaliz state synthesi text textu languag approximat approxim fin lay "
+        "dimension dimensional risk infer truth black adaptive evid cues visu rel desc trivi "
+        "nuanc unclear alongsid utter overhead speedup suboptim fool appeal dail liv blind "
+        "agree calcul infeas instantiat disjoint wild servic particip annot annotat superv "
+        "supervis auto iterative reus momentum verifi recursive requ adept empow rethink toy "
+        "violat age prone whatever whatev hurt realiz naive harness excel prohibitive delv "
+        "runtim latenc trustworth instanti lightweight par epoch forget collaborative minima "
+        "factor trust boundar navigat tradeoff concrete factu malici"
+    )
 )
 
 
@@ -77,7 +79,7 @@ def _counts(papers: Sequence[Paper]) -> Counter[str]:
 def _distance(
     stem: str, counts: Mapping[str, Counter[str]], fields: Mapping[str, Sequence[Paper]]
 ) -> float:
-    """Return how far the first field's share is above the others'; 0 where it is not the highest."""
+    """Return how far the first field's share is above the others'; 0 if it is not."""
     own, *others = (
         math.log((counts[name][stem] + _NONE) / max(1, len(papers)))
         for name, papers in fields.items()

@@ -9,6 +9,7 @@ from . import Finding
 from .amounts import compare_quantities
 from .direction import compare_directions
 from .fields import compare_fields
+from .kinds import compare_kinds
 from .names import compare_names
 from .negation import compare_negation
 from .neighbours import compare_neighbours
@@ -114,6 +115,7 @@ def _findings(
         *compare_places(said, known),
         *compare_neighbours(said, known),
         *compare_restrictions(said, known, elsewhere),
+        *compare_kinds(said, known, elsewhere),
         *compare_terms(said, known, elsewhere, similarity),
         *compare_valence(said, known),
         *compare_fields(said, known, elsewhere),

@@ -20,6 +20,19 @@ _HEAD_COUNTS = 3
 _MUCH = 2  # words in common that make two changes one of the same thing
 _FOCUS = ("sufficiency", "completeness", "share", "frequency", "grade")  # what a denial turns
 _NEVER_SOLE = frozenset(listed("order choice coverage extreme size effort structure"))
+# Groups whose words have an opposite before this word only: "lower bound", "zero-shot".
+_BEFORE = {
+    "bound": "bound", "shots": "shot", "box": "box", "supervision": stem("supervised"),
+    "phase": stem("time"),
+}  # fmt: skip
+_SET_WITH_NEXT = frozenset(
+    [("few", "shot"), ("few", "step")]
+    + [(fall, after) for fall in listed("fall falls fell falling fallen")
+       for after in listed("short into under back")]
+)  # fmt: skip
+_SET_WITH_LAST = frozenset(
+    [("or", "more"), ("no", "more"), ("or", "less"), ("no", "less"), ("as", "long")]
+)
 _OF_COSTS = ("amount", "quality", "change")
 
 
@@ -107,28 +120,16 @@ def _means_it(
     """Leave out words that point nowhere: "lower bound", "more", "loss function", "few-shot"."""
     after = following.stem if following else ""
     before = tokens[index - 1].lower if index else ""
-    if group in ("bound", "shots"):
-        return (after if after != "-" else _stem(tokens, index + 2)) == group.removesuffix("s")
+    if group in _BEFORE:
+        return (after if after != "-" else _stem(tokens, index + 2)) == _BEFORE[group]
     if token.lower in ("lower", "upper", "above", "below") and (
         after == "bound" or group == "height"
     ):
         return False
-    if group == "box":
-        return (after if after != "-" else _stem(tokens, index + 2)) == "box"
-    if group == "supervision":
-        return (after if after != "-" else _stem(tokens, index + 2)) == stem("supervised")
-    if group == "phase":
-        return (after if after != "-" else _stem(tokens, index + 2)) == stem("time")
-    if token.lower == "following" or (token.lower == "few" and after in ("shot", "step")):
+    if (token.lower, after) in _SET_WITH_NEXT or (before, token.lower) in _SET_WITH_LAST:
         return False
-    if token.lower in ("more", "less") and before in ("or", "no"):
-        return False
-    if after == "than" and _is_number(tokens, index + 2):
-        return False  # a bound, compared with its number
-    if token.lower.startswith("fall") and after in ("short", "into", "under", "back"):
-        return False
-    if token.lower == "long" and before == "as":
-        return False
+    if token.lower == "following" or (after == "than" and _is_number(tokens, index + 2)):
+        return False  # "more than 5" is compared with its number
     if token.lower in ("loss", "losses"):
         return (
             before in ("performance", "accuracy", "efficiency", "no", "a") and after != "function"

@@ -57,8 +57,10 @@ NEARLY_DENIES = _words(
     "infeasible impossible avoid avoids avoided avoiding prevent prevents prevented preventing "
     "ignore ignores ignored ignoring neglect neglects neglected neglecting overlook overlooks "
     "overlooked miss misses missed self free ineffective only rare refuse refuses eliminate "
-    "eliminates eliminated eliminating eliminate remove removes removed removing exclude excludes "
-    "excluded alleviate alleviates alleviated alleviating removal elimination avoidance exclusion deletion omission obviate obviates bypass bypasses agnostic regardless irrespective independent instead"
+    "eliminates eliminated eliminating remove removes removed removing exclude excludes excluded "
+    "alleviate alleviates alleviated alleviating removal elimination avoidance exclusion deletion "
+    "omission obviate obviates bypass bypasses agnostic regardless irrespective independent "
+    "instead"
 )
 DENIES_NEXT = STRONG | _words(
     "avoid avoids avoided avoiding prevent prevents prevented preventing ignore ignores ignored "

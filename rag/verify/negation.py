@@ -20,7 +20,9 @@ _TAKES_AWAY = stems_of(
 )
 _NEEDS = frozenset(listed("need needs necessity requirement requirements reliance dependence"))
 _NEED_WITHIN = 3  # words from "alleviates" to "need"
-_LESSENING = frozenset(listed("lower low less reduced little weak weaker poor limited insufficient"))
+_LESSENING = frozenset(
+    listed("lower low less reduced little weak weaker poor limited insufficient")
+)
 _NOT_ONLY = frozenset(listed("only just merely simply solely necessarily"))
 _HEADS = 2  # words behind a denial that carry it
 _FARTHEST = 20  # tokens behind a denial that are looked at
@@ -66,7 +68,9 @@ def _denials(text: Text) -> Iterator[Denial]:
 
 
 def _is_strong(token: Token) -> bool:
-    return token.lower in STRONG or token.lower in ("non", "free", "less") or token.stem in _TAKES_AWAY
+    return (
+        token.lower in STRONG or token.lower in ("non", "free", "less") or token.stem in _TAKES_AWAY
+    )
 
 
 def reaches(text: Text) -> Iterator[tuple[int, list[int]]]:
@@ -163,7 +167,11 @@ def compare_negation(statement: Text, source: Text) -> list[Finding]:
                 Finding(f"denies (“{one.word} {_spoken(statement, one)}”) what the source says")
             ]
     for one in theirs:
-        if _is_answered(one, mine) or _denies_by_reference(statement) or _is_nearly_denied(one, statement, source):
+        if (
+            _is_answered(one, mine)
+            or _denies_by_reference(statement)
+            or _is_nearly_denied(one, statement, source)
+        ):
             continue
         if _contradicted(one, known, said) and (one.strong or not _denies_anything(statement)):
             return [Finding(f"the source denies it (“{one.word} {_spoken(source, one)}”)")]
@@ -251,7 +259,9 @@ def _turned(here: Text, there: Text) -> tuple[str, str] | None:
         if bare is None:
             continue
         alike = (t for t in there.content if _same_base(bare, t))
-        match = next((t for t in alike if _same_kind(token, t) and not _is_lessened(there, t)), None)
+        match = next(
+            (t for t in alike if _same_kind(token, t) and not _is_lessened(there, t)), None
+        )
         if match and match.stem not in denied and token.stem not in denied:
             twice = any(_bare_of(t) == bare for t in there.content)
             if not twice and not any(_same_base(bare, t) for t in here.content):
@@ -290,6 +300,11 @@ def _denies_anything(text: Text) -> bool:
 
 
 def may_deny(token: Token) -> bool:
+    """Say whether a word may stand for a denial.
+
+    Args:
+        token: A word.
+    """
     if _is_strong(token) or token.lower in SOFT | NEARLY_DENIES or token.stem in stems_of(SOFT):
         return True
     if token.lower.startswith("un") and _bare_of(token) and not token.lower.startswith("under"):

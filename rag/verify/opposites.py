@@ -5,7 +5,6 @@ from functools import cache
 
 from . import listed
 
-
 # (one side, other side): a word of one side against a word of the other is a contradiction, when
 # both are said of the same thing. The first name groups what may be compared.
 # "increase+" stands for all forms of the verb.
@@ -67,8 +66,7 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
         "expensive costly pricey costlier costs prohibitive laborious",
     ),
     "effort": (
-        "easy easier easily straightforward ease effortless effortlessly trivial trivially "
-        "simple",
+        "easy easier easily straightforward ease effortless effortlessly trivial trivially simple",
         "hard harder difficult difficulty difficulties challenging tough laborious tedious "
         "arduous nontrivial",
     ),
@@ -80,8 +78,7 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
     "robustness": ("robust robustness resilient", "fragile brittle vulnerable"),
     "sign": ("positive positively", "negative negatively"),
     "extreme": (
-        "most maximum maximal maximally maximize+ maximise+ largest highest greatest biggest "
-        "peak",
+        "most maximum maximal maximally maximize+ maximise+ largest highest greatest biggest peak",
         "least minimum minimal minimally minimize+ minimise+ smallest lowest fewest",
     ),
     "count": (
@@ -227,7 +224,7 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
     "rank": ("major primary main majority", "minor secondary minority"),
     "attraction": ("appealing attractive desirable", "unappealing unattractive undesirable"),
     "sharing": ("shared jointly joint", "separate separately individually"),
-    "mode": ("early earlier earliest", "late later latest"),
+    "lateness": ("early earlier earliest", "late later latest"),
     "measure": ("accuracy accuracies", "error errors"),
     "age": ("old older outdated", "new newer novel"),
     "attitude": (
@@ -236,52 +233,56 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
     ),
     "belief": ("confirm+ agree+ corroborate+", "deny denies denied refute+ contradict+"),
     "publicity": ("release+ publish+ publishes disclosed", "withhold withholds withheld"),
-    "turn": ("upward upwards", "downward downwards"),
+    "heading": ("upward upwards", "downward downwards"),
     "necessity": (
         "necessary needed required essential crucial",
         "needless unnecessary optional superfluous redundant",
     ),
-    "sequence of time": ("past previous previously", "future next upcoming"),
-    "exactly one": ("multi multiple several various", "single sole"),
-    "order of learning": ("train+ training", "untrained"),
+    "days": ("past previous previously", "future next upcoming"),
+    "number of parts": ("multi multiple several various", "single sole"),
+    "learning state": ("train+ training", "untrained"),
     "supervision": ("fully strongly", "self weakly semi"),
     "gathering": (
         "merge+ combine+ unify unifies unified unifying unite+ integrate+ fuse+ join+ couple+",
         "split splits splitting separate+ decouple+ disentangle+ isolate+ divide+",
     ),
     "nature": ("intrinsic intrinsically", "extrinsic extrinsically"),
-    "sort of uncertainty": ("epistemic", "aleatoric"),
-    "sort of inference": ("inductive", "transductive"),
-    "estimates between": ("interpolate+ interpolation", "extrapolate+ extrapolation"),
-    "place in a set": ("inlier inliers", "outlier outliers"),
+    "uncertainty": ("epistemic", "aleatoric"),
+    "reasoning": ("inductive", "transductive"),
+    "estimating": ("interpolate+ interpolation", "extrapolate+ extrapolation"),
+    "membership": ("inlier inliers", "outlier outliers"),
     "duality": ("primal", "dual"),
     "box": ("black", "white"),
     "axis": ("horizontal horizontally", "vertical vertically"),
     "reversal": ("clockwise", "counterclockwise anticlockwise"),
-    "loss of data": ("lossless", "lossy"),
+    "compression": ("lossless", "lossy"),
     "temperature": ("warm warmer hot", "cold cooler cool"),
-    "quantity of work": ("lazy lazily", "eager eagerly"),
-    "sign of a charge": ("benign", "malignant adversarial"),
+    "eagerness": ("lazy lazily", "eager eagerly"),
+    "intent": ("benign", "malignant adversarial"),
     "scale": ("macro macroscopic", "micro microscopic"),
 }
 # These are said of one thing against another: who stands before and after them matters.
 COMPARING = frozenset(
     listed(
-        "outperform outperforms outperformed outperforming surpass surpasses surpassed surpassing "
-        "exceed exceeds exceeded beat beats beating prefer prefers preferred favor favors favored "
-        "underperform underperforms underperformed underperforming lag lags trail trails better worse "
-        "superior inferior higher lower more fewer less larger smaller greater faster slower stronger "
-        "weaker longer shorter easier harder cheaper ahead behind excel excels bigger simpler"
+        "outperform outperforms outperformed outperforming surpass surpasses surpassed "
+        "surpassing exceed exceeds exceeded beat beats beating prefer prefers preferred favor "
+        "favors favored underperform underperforms underperformed underperforming lag lags "
+        "trail trails better worse superior inferior higher lower more fewer less larger "
+        "smaller greater faster slower stronger weaker longer shorter easier harder cheaper "
+        "ahead behind excel excels bigger simpler"
     )
 )
 # "improves the error" and "reduces the error" mean the same.
 COSTS = frozenset(
     listed(
-        "error errors loss cost costs time latency delay delays complexity energy memory bias regret "
-        "variance noise risk overhead consumption gap failure failures burden runtime perplexity "
-        "distance uncertainty hallucination hallucinations toxicity forgetting collisions discrepancy"
+        "error errors loss cost costs time latency delay delays complexity energy memory bias "
+        "regret variance noise risk overhead consumption gap failure failures burden runtime "
+        "perplexity distance uncertainty hallucination hallucinations toxicity forgetting "
+        "collisions discrepancy"
     )
 )
+
+
 @cache
 def opposites() -> Mapping[str, tuple[tuple[str, int], ...]]:
     """Return for each word that has an opposite its groups and side (+1 or -1)."""
@@ -305,5 +306,3 @@ def _forms(words: str) -> Iterator[str]:
         if base != word:
             bare = base.removesuffix("e")
             yield from (f"{base}s", f"{bare}ed", f"{bare}ing")
-
-

@@ -10,6 +10,7 @@ _SIGHT = 40  # tokens on either side of a comparison that are looked at
 _SIDE = 12  # words of a side
 _PIVOT_WITHIN = 14  # tokens from "improvement" to its "over"
 _ENDS = frozenset(listed("in on with by for at under using , ; ) while"))
+_BEGINS = frozenset(["that", ";"])  # what a side begins behind
 _PIVOTS = frozenset(listed("over to than upon against"))
 # "prefer A to B", "A is favoured over B": the sides lie around the word that follows.
 _CHOOSING = frozenset(
@@ -91,10 +92,12 @@ def _pivot(tokens: Sequence[Token], index: int) -> int | None:
 
 
 def _left(tokens: Sequence[Token], index: int) -> frozenset[str]:
-    start = max(0, index - _SIGHT)
-    mine = [t.sentence == tokens[index].sentence for t in tokens[start:index]]
-    first = start + (len(mine) - mine[::-1].index(False) if False in mine else 0)
-    return _stems(tokens[first:index][-2 * _SIDE :], last=True)
+    found: list[Token] = []
+    for token in reversed(tokens[max(0, index - _SIGHT) : index]):
+        if token.sentence != tokens[index].sentence or (found and token.lower in _BEGINS):
+            break
+        found.append(token)
+    return _stems(found[::-1], last=True)
 
 
 def _right(tokens: Sequence[Token], index: int) -> frozenset[str]:

@@ -15,7 +15,8 @@ SYNONYM_FROM = 0.95  # cosine of two terms that mean the same
 # Words that describe anything; they are replaced freely.
 _GENERAL = frozenset(
     listed(
-        "additional all-round art next past previous following upcoming  alternative appropriate available average basic best better "
+        "additional all-round art next past previous following upcoming "
+        " alternative appropriate available average basic best better "
         "big broad careful certain classic classical clear common complete complex "
         "comprehensive considerable conventional costly crucial current deep desired "
         "detailed different difficult distinct diverse earlier easy effective efficient "

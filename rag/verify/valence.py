@@ -1,4 +1,4 @@
-"""Good or bad: a statement that speaks ill of what its source speaks well of, or the reverse. Pure."""
+"""Praise for blame: whether a statement speaks ill of what its source praises. Pure."""
 
 from functools import cache
 
