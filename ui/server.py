@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import tempfile
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,8 +14,6 @@ from typing import TYPE_CHECKING
 from rag.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fastapi import FastAPI
 
     from rag.serving import Server
@@ -85,7 +84,7 @@ def bind(address: Address) -> socket.socket:
 
 
 def make_app(
-    shelf: "Shelf", address: Address, uploads: Path, ending: "Callable[[], None] | None" = None
+    shelf: "Shelf", address: Address, uploads: Path, beside: "Beside | None" = None
 ) -> "Guard":
     """Return the whole application: door, lobby, page.
 
@@ -96,23 +95,65 @@ def make_app(
         shelf: The libraries of this process.
         address: Where it will listen.
         uploads: A folder for files that are being added; nothing in it is ever served.
-        ending: Called when the server ends, before the libraries are closed.
+        beside: Answers the command line from the time when the page is there.
     """
     from . import guard
     from .lobby import Lobby
 
     def build() -> "FastAPI":
         # Inside a loop: outside one, Gradio opens event loops that it never closes.
-        return asyncio.run(_page(shelf, address, uploads))
+        page = asyncio.run(_page(shelf, address, uploads))
+        if beside is not None:
+            beside.start()
+        return page
 
     def close() -> None:
-        if ending is not None:
-            ending()
+        if beside is not None:
+            beside.stop()
         shelf.close()
 
     lobby = Lobby(build, shelf.begin_first, close)
     beyond = address.host not in LOOPBACK
     return guard.Guard(lobby, guard.names_for(address.host), any_address=beyond)
+
+
+class Beside:
+    """Answers the command line in the process of the page, with the page's libraries.
+
+    Args:
+        shelf: The libraries of the page.
+    """
+
+    def __init__(self, shelf: "Shelf") -> None:
+        self._shelf = shelf
+        self._guard = threading.Lock()
+        self._is_over = False
+        self._server: Server | None = None
+
+    def start(self) -> None:
+        """Start, unless it was stopped already; the page does without where it cannot."""
+        from rag.errors import RagError
+        from rag.serving import Server
+
+        from .beside import PageLibraries
+
+        with self._guard:
+            if self._is_over:
+                return
+            server = Server(PageLibraries(self._shelf))
+            try:
+                server.start()
+            except RagError as exc:
+                log.info("The command line is not served: %s", exc)
+            else:
+                self._server = server
+
+    def stop(self) -> None:
+        """End, for good; the page's libraries stay open."""
+        with self._guard:
+            self._is_over = True
+            if self._server is not None:
+                self._server.stop()
 
 
 async def _page(shelf: "Shelf", address: Address, uploads: Path) -> "FastAPI":
@@ -140,31 +181,13 @@ def serve(shelf: "Shelf", address: Address, listener: socket.socket) -> None:
     import uvicorn
 
     uploads = Path(tempfile.mkdtemp(prefix="citewell-"))
-    beside = _beside(shelf)
+    beside = Beside(shelf)
     try:
-        ending = beside.stop if beside else None
         config = uvicorn.Config(
-            make_app(shelf, address, uploads, ending), log_level="error", access_log=False,
+            make_app(shelf, address, uploads, beside), log_level="error", access_log=False,
             server_header=False, timeout_graceful_shutdown=2, ws="none",
         )  # fmt: skip
         uvicorn.Server(config).run(sockets=[listener])
     finally:
-        if beside:
-            beside.stop()
+        beside.stop()
         shutil.rmtree(uploads, ignore_errors=True)
-
-
-def _beside(shelf: "Shelf") -> "Server | None":
-    """Start the service that answers the command line; the page does without where it cannot."""
-    from rag.errors import RagError
-    from rag.serving import Server
-
-    from .beside import PageLibraries
-
-    server = Server(PageLibraries(shelf))
-    try:
-        server.start()
-    except RagError as exc:
-        log.info("The command line is not served: %s", exc)
-        return None
-    return server
