@@ -1,6 +1,6 @@
 """Sisters of a kind: "recurrent" for "convolutional", "teachers" for "nurses". Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from . import Finding
@@ -52,35 +52,34 @@ def compare_kinds(statement: Text, source: Text, around: Sequence[Text] = ()) ->
     Returns:
         At most one wrong finding.
     """
-    theirs = list(_members(source))
-    for kind, member, said in _members(statement):
-        if any(_has(text, kind, member) for text in (source, *around)):
+    mine, theirs = _members(statement), _members(source)
+    known = {member for text in (source, *around) for member in _members(text)}
+    for (kind, member), said in mine.items():
+        if (kind, member) in known:
             continue
-        rival = next((name for k, m, name in theirs if k == kind and m != member
-                      and not _has(statement, k, m)), None)  # fmt: skip
+        rivals = (name for (k, m), name in theirs.items() if k == kind and (k, m) not in mine)
+        rival = next(rivals, None)
         if rival is not None:
             return [Finding(f"says “{said}”, the source says “{rival}”")]
     return []
 
 
-def _members(text: Text) -> Iterator[tuple[int, int, str]]:
-    """Yield kind, member and name of every member that a text names."""
+def _members(text: Text) -> dict[tuple[int, int], str]:
+    """Return the members that a text names, as kind and member, with the words that name them."""
     words = [token for token in text.tokens if token.text != "-"]
+    found: dict[tuple[int, int], str] = {}
     for place, token in enumerate(words):
         for kind, member, names in _by_first().get(token.stem, ()):
             behind = words[place + 1 : place + 1 + len(names)]
             if len(behind) == len(names) and all(
                 akin(one.stem, name) for one, name in zip(behind, names, strict=True)
             ):
-                yield kind, member, _shown([token, *behind])
+                found.setdefault((kind, member), _shown([token, *behind]))
+    return found
 
 
 def _shown(tokens: Sequence[Token]) -> str:
     return " ".join(token.text for token in tokens)
-
-
-def _has(text: Text, kind: int, member: int) -> bool:
-    return any((k, m) == (kind, member) for k, m, _ in _members(text))
 
 
 @cache

@@ -1,5 +1,6 @@
 """Two alike words that changed places, told by the words around each of them. Pure."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -8,7 +9,7 @@ from .opposites import opposites
 from .reading import Text, Token
 
 MOST_ALIKE = 25  # words that are looked at in pairs
-_WINDOWS = (3, 5)  # words on either side
+_WINDOWS = ((3, 3), (5, 5), (0, 3))  # words before and behind
 _GAINED = 2  # words around that belong to the other one in the source
 _PASSED_OVER = frozenset(
     listed(
@@ -32,8 +33,8 @@ def compare_neighbours(statement: Text, source: Text) -> list[Finding]:
     """
     mine, theirs = _words(statement), _words(source)
     pairs = _pairs(mine, theirs)
-    for reach in _WINDOWS if pairs else ():
-        here, there = _around(mine, reach), _around(theirs, reach)
+    for before, behind in _WINDOWS if pairs else ():
+        here, there = _around(mine, before, behind), _around(theirs, before, behind)
         for one, other in pairs:
             if _are_exchanged(_key(one), _key(other), here, there):
                 return [Finding(f"“{one.text}” and “{other.text}” have changed places in it")]
@@ -50,9 +51,9 @@ def _key(token: Token) -> str:
 
 def _pairs(mine: Sequence[Token], theirs: Sequence[Token]) -> list[tuple[Token, Token]]:
     """Return the pairs of alike words that both texts hold once."""
-    here, there = [_key(one) for one in mine], [_key(one) for one in theirs]
+    here, there = Counter(map(_key, mine)), Counter(map(_key, theirs))
     alike = [one for one in mine if _is_of_a_kind(one)]
-    once = [one for one in alike if here.count(_key(one)) == there.count(_key(one)) == 1]
+    once = [one for one in alike if here[_key(one)] == there[_key(one)] == 1]
     return [pair for pair in combinations(once[:MOST_ALIKE], 2) if _are_alike(*pair)]
 
 
@@ -67,12 +68,12 @@ def _are_alike(one: Token, other: Token) -> bool:
     return any((group, -side) in sides for group, side in opposites().get(other.lower, ()))
 
 
-def _around(words: Sequence[Token], reach: int) -> dict[str, frozenset[str]]:
-    """Return for every word the few words on either side of its first place."""
+def _around(words: Sequence[Token], before: int, behind: int) -> dict[str, frozenset[str]]:
+    """Return for every word the few words around its first place."""
     keys = [_key(one) for one in words]
     found: dict[str, frozenset[str]] = {}
     for place, key in enumerate(keys):
-        beside = keys[max(0, place - reach) : place] + keys[place + 1 : place + 1 + reach]
+        beside = keys[max(0, place - before) : place] + keys[place + 1 : place + 1 + behind]
         found.setdefault(key, frozenset(beside))
     return found
 
