@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from . import conversation_file
 from . import manifest as manifests
-from .database import FILE, SCHEMA, Database
+from .database import FILE, LATER, SCHEMA, TRIGGERS, Database
 from .errors import IndexMismatchError, RagError, SettingsError
 from .folders import cannot_make, draft_in, put_in_place
 from .schema import Paper
@@ -116,7 +116,7 @@ def _exists(name: str) -> SettingsError:
 def _adopt(folder: Path, name: str) -> None:
     """Check an unpacked library and note that it has no indexes yet."""
     manifest = manifests.read(folder)
-    _check_tables(folder / FILE, SCHEMA)
+    _check_tables(folder / FILE, SCHEMA + LATER + TRIGGERS, SCHEMA)
     if (folder / conversation_file.FILE).exists():
         _check_tables(folder / conversation_file.FILE, conversation_file.SCHEMA)
     database = Database(folder / FILE)
@@ -125,7 +125,9 @@ def _adopt(folder: Path, name: str) -> None:
         with database.transaction():
             database.connection.execute("UPDATE papers SET terms = 0")
             database.connection.execute("UPDATE passages SET stored = 0")
-            database.connection.execute("DELETE FROM gone")
+            for table in ("gone", "reads", "read_papers"):
+                database.connection.execute(f"DELETE FROM {table}")
+            database.connection.execute("INSERT OR REPLACE INTO state VALUES ('vectors', 0)")
     finally:
         database.close()
     manifests.write(folder, manifests.renamed(manifest, name))
@@ -157,8 +159,8 @@ def _unpack(file: Path, folder: Path) -> None:
         ) from exc
 
 
-def _check_tables(path: Path, schema: str) -> None:
-    """Refuse a database whose tables are not exactly those of a schema."""
+def _check_tables(path: Path, *schemas: str) -> None:
+    """Refuse a database whose tables are not exactly those of a schema, of one at least."""
     connection = sqlite3.connect(path)
     try:
         connection.execute("PRAGMA trusted_schema = OFF")
@@ -167,17 +169,22 @@ def _check_tables(path: Path, schema: str) -> None:
         raise _damaged(str(exc)) from exc
     finally:
         connection.close()
-    reference = sqlite3.connect(":memory:")
-    try:
-        reference.executescript(schema)
-        foreign = sorted(name for _, name, _ in found ^ _parts(reference))
-    finally:
-        reference.close()
+    foreign = min((_differences(found, schema) for schema in schemas), key=len)
     if foreign:
         raise IndexMismatchError(
             f"The backup's '{path.name}' holds foreign parts ({', '.join(foreign[:3])}). It was "
             "not made by Citewell and is not opened. Make a new backup: citewell backup FILE"
         )
+
+
+def _differences(found: set[tuple[str, str, str]], schema: str) -> list[str]:
+    """Return the names of what a database has and a schema has not, or the reverse."""
+    reference = sqlite3.connect(":memory:")
+    try:
+        reference.executescript(schema)
+        return sorted(name for _, name, _ in found ^ _parts(reference))
+    finally:
+        reference.close()
 
 
 def _parts(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:

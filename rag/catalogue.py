@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 
 from .database import Database
 from .schema import Filters, Paper, Source
@@ -11,6 +11,7 @@ from .text import fold
 
 PAGE = 500  # papers held in memory at once while all are read
 _INT64 = 2**63
+_FIELDS = tuple(field.name for field in fields(Paper))
 
 
 class Catalogue:
@@ -30,19 +31,23 @@ class Catalogue:
 
     def put(self, paper: Paper, keys: Sequence[str], import_id: int | None) -> None:
         """Insert or replace a paper; its words have to be indexed again."""
-        folded = ("; ".join(paper.authors), paper.topic or "", paper.venue or "", paper.title)
-        year = paper.year if paper.year is not None and abs(paper.year) < _INT64 else None
-        row = (dump_paper(paper), *(fold(text) for text in folded), year, paper.source.file)
-        self.db.execute(
+        self.put_many([(paper, keys)], import_id)
+
+    def put_many(
+        self, papers: Sequence[tuple[Paper, Sequence[str]]], import_id: int | None
+    ) -> None:
+        """Insert or replace papers, each with its identity keys, as ``put`` does."""
+        self.db.executemany(
             "INSERT INTO papers (record, authors, topic, venue, title, year, source, id, import_id)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
             " record = excluded.record, authors = excluded.authors, topic = excluded.topic,"
             " venue = excluded.venue, title = excluded.title, year = excluded.year,"
             " source = excluded.source, terms = 0",
-            (*row, paper.id, import_id),
+            [(*_columns(paper), import_id) for paper, _ in papers],
         )
         self.db.executemany(
-            "INSERT OR IGNORE INTO identities VALUES (?, ?)", [(key, paper.id) for key in keys]
+            "INSERT OR IGNORE INTO identities VALUES (?, ?)",
+            [(key, paper.id) for paper, keys in papers for key in keys],
         )
 
     def get(self, paper_id: str) -> Paper | None:
@@ -66,6 +71,11 @@ class Catalogue:
         for paper_id, key in rows:
             found.setdefault(paper_id, []).append(key)
         return found
+
+    def known_keys(self, keys: Sequence[str]) -> set[str]:
+        """Return those of some identity keys that any paper has."""
+        sql = "SELECT DISTINCT key FROM identities WHERE key IN ({})"
+        return {row[0] for row in self._database.for_ids(sql, keys)}
 
     def browse(
         self, filters: Filters | None = None, *, limit: int = -1, offset: int = 0
@@ -198,6 +208,15 @@ class Catalogue:
         """Note that an index has forgotten these ids."""
         self.db.executemany("DELETE FROM gone WHERE kind = ? AND id = ?", [(kind, i) for i in ids])
 
+    def words_wait(self) -> bool:
+        """Say whether the lexical index lacks a paper or holds one that is gone."""
+        return bool(
+            self.db.execute(
+                "SELECT EXISTS (SELECT 1 FROM papers WHERE terms = 0)"
+                " OR EXISTS (SELECT 1 FROM gone WHERE kind = 'paper')"
+            ).fetchone()[0]
+        )
+
     def has_work(self) -> bool:
         """Say whether anything waits to be embedded, indexed or forgotten."""
         return bool(
@@ -237,16 +256,27 @@ def dump_paper(paper: Paper) -> str:
 
     Half a surrogate, which no text should hold, becomes a question mark.
     """
-    return _sound(json.dumps(asdict(paper), ensure_ascii=False, sort_keys=True, default=str))
+    values = {name: getattr(paper, name) for name in _FIELDS}
+    source = paper.source
+    values["source"] = {"file": source.file, "line": source.line, "key": source.key}
+    return _sound(json.dumps(values, ensure_ascii=False, sort_keys=True, default=str))
+
+
+def _columns(paper: Paper) -> tuple[object, ...]:
+    """Return a paper as the columns of its row: whole, then what filters look at, then its id."""
+    folded = ("; ".join(paper.authors), paper.topic or "", paper.venue or "", paper.title)
+    year = paper.year if paper.year is not None and abs(paper.year) < _INT64 else None
+    texts = (fold(text) for text in folded)
+    return (dump_paper(paper), *texts, year, paper.source.file, paper.id)
 
 
 def load_paper(record: str) -> Paper:
     """Read a paper as the catalogue keeps it."""
-    fields = json.loads(record)
-    fields["source"] = Source(**fields["source"])
+    values = json.loads(record)
+    values["source"] = Source(**values["source"])
     for name in ("authors", "keywords"):
-        fields[name] = tuple(fields[name])
-    return Paper(**fields)
+        values[name] = tuple(values[name])
+    return Paper(**values)
 
 
 def _sound(text: str) -> str:

@@ -67,6 +67,14 @@ def passages(paper: Paper, count_tokens: CountTokens, max_tokens: int) -> list[P
     return [_passage(paper, position, span) for position, span in enumerate(spans)]
 
 
+def whole_passage(paper: Paper) -> Passage | None:
+    """Return a paper's abstract as one passage, whatever its length; None without any words."""
+    text = paper.abstract
+    if not text.strip():
+        return _passage(paper, 0, Span(0, 0)) if paper.title.strip() else None
+    return _passage(paper, 0, Span(len(text) - len(text.lstrip()), len(text.rstrip())))
+
+
 def _passage(paper: Paper, position: int, span: Span) -> Passage:
     text = paper.abstract[span.start : span.end]
     return Passage(f"{paper.id}#{position}", paper.id, position, span, text)

@@ -60,6 +60,39 @@ CREATE TABLE IF NOT EXISTS imports (
     at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
 );
 """
+LATER = """
+CREATE TABLE IF NOT EXISTS reads (  -- files that were added to their end
+    digest TEXT PRIMARY KEY,
+    found TEXT NOT NULL            -- what they held, as JSON
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS read_papers (
+    digest TEXT NOT NULL,
+    paper_id TEXT NOT NULL,
+    PRIMARY KEY (digest, paper_id)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS read_papers_paper ON read_papers(paper_id);
+CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+INSERT OR IGNORE INTO state VALUES ('vectors', 0);  -- counts changes of vectors
+"""
+_FORGET = """BEGIN
+    DELETE FROM reads WHERE digest IN (SELECT digest FROM read_papers WHERE paper_id = {0});
+    DELETE FROM read_papers
+        WHERE digest IN (SELECT digest FROM read_papers WHERE paper_id = {0});
+END;"""
+_COUNT = "BEGIN UPDATE state SET value = value + 1 WHERE name = 'vectors'; END;"
+TRIGGERS = f"""
+CREATE TRIGGER IF NOT EXISTS paper_changed AFTER UPDATE OF record ON papers
+    {_FORGET.format("old.id")}
+CREATE TRIGGER IF NOT EXISTS paper_removed AFTER DELETE ON papers
+    {_FORGET.format("old.id")}
+CREATE TRIGGER IF NOT EXISTS paper_updated AFTER INSERT ON updates
+    {_FORGET.format("new.paper_id")}
+CREATE TRIGGER IF NOT EXISTS vector_made AFTER UPDATE OF vector ON passages {_COUNT}
+CREATE TRIGGER IF NOT EXISTS vector_added AFTER INSERT ON passages
+    WHEN new.vector IS NOT NULL {_COUNT}
+CREATE TRIGGER IF NOT EXISTS vector_removed AFTER DELETE ON passages
+    WHEN old.vector IS NOT NULL {_COUNT}
+"""
 MANY = 500  # ids in one SQL statement
 WAIT_S = 30  # for another process's transaction to end
 
@@ -102,6 +135,10 @@ class Database:
             self.connection.executescript(
                 f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;"
             )
+        if not self.connection.execute(
+            "SELECT 1 FROM sqlite_master WHERE name = 'vector_removed'"
+        ).fetchone():  # a new library, or one from before these were added
+            self.connection.executescript(f"BEGIN IMMEDIATE; {LATER} {TRIGGERS} COMMIT;")
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -137,6 +174,11 @@ class Database:
             if not thread.is_alive():
                 connection.close()
         self._open = [pair for pair in self._open if pair[0].is_alive()]
+
+    @property
+    def closed(self) -> bool:
+        """Say whether it was closed."""
+        return self._closed
 
     def close(self) -> None:
         """Close every thread's connection for good."""

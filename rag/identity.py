@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import sha256
 from urllib.parse import unquote
 
@@ -34,6 +35,8 @@ _GENERIC_TITLES = frozenset(
 _GENERIC_WORDS = 2  # a title this short names no paper by itself
 _KINDS = ("doi", "arxiv", "title", "text", "work")
 _LONGEST = 2000
+_KEPT = 2500  # records whose keys are remembered, and the longest of them in characters
+_LONGEST_KEPT = 8000
 
 
 def normalise_doi(value: object) -> str | None:
@@ -97,6 +100,14 @@ def keys(
         Keys such as ``doi:10.1/x``, ``arxiv:2401.00001``, ``title:…``, ``text:…`` and ``work:…``
         (16 hex digits). Empty for a record without title and abstract, which is no paper.
     """
+    if len(title) + len(abstract) > _LONGEST_KEPT:
+        return _keys(title, year, abstract, doi, arxiv_id)
+    return _kept_keys(title, year, abstract, doi, arxiv_id)
+
+
+def _keys(
+    title: str, year: int | None, abstract: str, doi: str | None, arxiv_id: str | None
+) -> tuple[str, ...]:
     title_words, text_words = words(title), words(abstract)
     if not title.strip() and not abstract.strip():
         return ()
@@ -115,6 +126,9 @@ def keys(
     if title_words and text_words:  # whatever its year: one may be corrected, or missing
         found.append(_digest("work", [*title_words, "", *text_words]))
     return tuple(found)
+
+
+_kept_keys = lru_cache(_KEPT)(_keys)  # the reader asks, and so does whoever stores what it read
 
 
 def keys_of(paper: Paper) -> tuple[str, ...]:

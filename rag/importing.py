@@ -2,19 +2,23 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from contextlib import contextmanager
+from dataclasses import fields, replace
 from itertools import chain, count
+from pathlib import Path
+from typing import Self
 
 from .catalogue import dump_paper, load_paper
-from .errors import RagError
+from .errors import RagError, RecordError
 from .identity import keys_of, same
-from .index import Index, Progress, no_progress
+from .index import Index, Progress, Work, no_progress
+from .ledger import Held, Ledger, digest_of, state_of
 from .schema import BadRecord, ImportReport, Note, Paper, Source
+from .tally import KEPT, Tally
 from .text import words
 
 FLUSH = 1000  # records in one transaction
 ALIKE = 0.5  # Jaccard overlap of words from which two abstracts are versions of one
-KEPT = 1000  # bad records and notes kept in a report; all are counted
 
 Item = Paper | BadRecord | Note
 _NOWHERE = Source("")
@@ -28,95 +32,151 @@ def watched_by_nobody(report: ImportReport) -> None:
     """Report to nobody."""
 
 
-@dataclass
-class _Tally:
-    """Counts of one import while it runs."""
-
-    read: int = 0
-    added: int = 0
-    updated: int = 0
-    unchanged: int = 0
-    duplicate: int = 0
-    failed: int = 0
-    terms: int = 0
-    bad: list[BadRecord] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
-    seen: set[str] = field(default_factory=set)
-    import_id: int | None = None
-
-    def note(self, note: Note) -> None:
-        if len(self.notes) < KEPT:
-            self.notes.append(note)
-
-    def fail(self, record: BadRecord) -> None:
-        self.failed += 1
-        if len(self.bad) < KEPT:
-            self.bad.append(record)
-
-    def report(self, began: float) -> ImportReport:
-        """Return the counts so far; nothing is embedded yet."""
-        return ImportReport(
-            read=self.read,
-            added=self.added,
-            updated=self.updated,
-            unchanged=self.unchanged,
-            duplicate=self.duplicate,
-            failed=self.failed,
-            terms_written=self.terms,
-            bad=tuple(self.bad),
-            notes=tuple(self.notes),
-            import_id=self.import_id,
-            seconds=time.perf_counter() - began,
-        )
-
-
 def add_records(
     index: Index,
     name: str,
     items: Iterable[Item],
     *,
+    wait: bool = False,
     progress: Progress = no_progress,
     watch: Watch = watched_by_nobody,
 ) -> ImportReport:
-    """Add records to a library: papers at once, words with them, vectors after.
+    """Add records to a library: papers and their words at once, vectors only when waited for.
 
     Args:
         index: The library's index.
         name: What the import is called in the catalogue (file names).
         items: What a reader yields. It may raise midway; what was read before stays stored.
+        wait: Also make every vector.
         progress: Told of every step.
         watch: Given the report so far after every batch that was read, before vectors are made.
 
     Returns:
-        A report whose counts add up. When the embedder failed, papers are pending and ``notes``
-        ends with the reason.
+        A report whose counts add up; ``pending`` papers have no vector yet. When the embedder
+        failed, ``notes`` ends with the reason.
 
     Raises:
         LibraryBusyError: Another process is writing.
         RecordError: The reader could not go on.
     """
-    began = time.perf_counter()
-    tally = _Tally()
-    with index.writing():
-        for batch in _batches(items, tally):
-            _store(index, name, batch, tally)
-            tally.terms += index.words.sync()
-            watch(tally.report(began))
-            progress("reading", tally.read, 0)
-        watch(tally.report(began))
-        work = index.sync(progress)
-    if work.error:
-        tally.notes.append(Note(name, f"Not everything could be finished: {work.error}"))
-    tally.terms += work.terms
-    return replace(
-        tally.report(began),
-        embedded=work.embedded,
-        vectors_written=work.vectors,
-        pending=index.catalogue.waiting(),
-    )
+    with _Run(index, name, wait=wait, progress=progress, watch=watch).running() as run:
+        run.take(items)
+    return run.finished()
 
 
-def _batches(items: Iterable[Item], tally: _Tally) -> Iterator[list[Paper]]:
+def add_files(
+    index: Index,
+    paths: Sequence[Path],
+    *,
+    format: str | None = None,  # noqa: A002  # as the option is called
+    encoding: str | None = None,
+    wait: bool = False,
+    progress: Progress = no_progress,
+    watch: Watch = watched_by_nobody,
+) -> ImportReport:
+    """Add files of papers, as ``add_records`` what they hold.
+
+    A file that is in the library whole is not read again. One that cannot be read becomes one
+    failed record.
+    """
+    name = ", ".join(path.name for path in paths)
+    with _Run(index, name, wait=wait, progress=progress, watch=watch).running() as run:
+        for path in paths:
+            run.take_file(path, format, encoding)
+    return run.finished()
+
+
+class _Run:
+    """One import while it runs."""
+
+    def __init__(
+        self, index: Index, name: str, *, wait: bool, progress: Progress, watch: Watch
+    ) -> None:
+        self._index = index
+        self._name = name
+        self._wait = wait
+        self._progress = progress
+        self._watch = watch
+        self._began = time.perf_counter()
+        self._tally = Tally()
+        self._ledger = Ledger(index.database)
+        self._whole: list[tuple[str, Held]] = []
+        self._work = Work()
+        self._words: Callable[[Sequence[Paper]], None] = lambda papers: None
+
+    @contextmanager
+    def running(self) -> Iterator[Self]:
+        """Hold the writer lock; at the end words, and vectors where they are waited for."""
+        with self._index.writing():
+            with self._index.words.adding() as self._words:
+                yield self
+            self._watch(self._tally.report(self._began))
+            self._work = self._index.sync(self._progress, embed=self._wait, store=self._wait)
+            for digest, held in self._whole:
+                self._ledger.note(digest, held)
+
+    def take(self, items: Iterable[Item]) -> None:
+        """Store what a reader yields, batch by batch."""
+        for batch in _batches(items, self._tally):
+            written = _store(self._index, self._name, batch, self._tally, wait=self._wait)
+            self._words(written)
+            self._tally.terms += len(written)
+            self._told()
+
+    def _told(self) -> None:
+        self._watch(self._tally.report(self._began))
+        self._progress("reading", self._tally.read, 0)
+
+    def take_file(self, path: Path, format_: str | None, encoding: str | None) -> None:
+        """Store what a file holds, or only count it where it was added whole before."""
+        state = state_of(path)
+        digest = digest_of(path, format_, encoding) if state else None
+        held = self._ledger.find(digest) if digest else None
+        if held is not None:
+            self._count(held)
+            return
+        before = self._tally.mark()
+        self.take(_items_of(path, format_, encoding))
+        if digest and state == state_of(path):
+            self._whole.append((digest, self._tally.since(before)))
+
+    def _count(self, held: Held) -> None:
+        """Count the records of a file that has not changed, nor any of its papers."""
+        tally = self._tally
+        for paper_id in held.ids:
+            tally.count(paper_id, "duplicate" if paper_id in tally.seen else "unchanged")
+        tally.read += len(held.ids) + held.failed
+        tally.failed += held.failed
+        tally.bad += held.bad[: KEPT - len(tally.bad)]
+        tally.notes += held.notes[: KEPT - len(tally.notes)]
+        self._told()
+
+    def finished(self) -> ImportReport:
+        """Return the report of the whole import."""
+        tally, work = self._tally, self._work
+        if work.error:
+            reason = f"Not everything could be finished: {work.error}"
+            tally.notes.append(Note(self._name, reason))
+        tally.terms += work.terms
+        return replace(
+            tally.report(self._began),
+            embedded=work.embedded,
+            vectors_written=work.vectors,
+            pending=self._index.catalogue.waiting(),
+        )
+
+
+def _items_of(path: Path, format_: str | None, encoding: str | None) -> Iterator[Item]:
+    """Yield what the reader finds; a file that cannot be read becomes one bad record."""
+    from .readers import read_papers
+
+    try:
+        yield from read_papers(path, format=format_, encoding=encoding)
+    except RecordError as exc:
+        yield BadRecord(path.name, None, str(exc))
+
+
+def _batches(items: Iterable[Item], tally: Tally) -> Iterator[list[Paper]]:
     """Yield papers in batches; count the rest."""
     batch: list[Paper] = []
     try:
@@ -140,30 +200,70 @@ def _batches(items: Iterable[Item], tally: _Tally) -> Iterator[list[Paper]]:
         yield batch
 
 
-def _store(index: Index, name: str, batch: list[Paper], tally: _Tally) -> None:
-    """Put a batch into the catalogue in one transaction."""
+class _Batch:
+    """Records that go into the catalogue in one transaction."""
+
+    def __init__(self, index: Index, name: str, tally: Tally, *, wait: bool) -> None:
+        self.index = index
+        self.name = name
+        self.tally = tally
+        self.wait = wait
+        self.known: set[str] = set()  # keys and ids of papers that are there already
+        self.changed: dict[str, Paper] = {}  # whose words have to be indexed
+        self._fresh: list[tuple[Paper, Sequence[str]]] = []
+
+    def look_up(self, keys: Sequence[str]) -> None:
+        """Find out which of these keys the catalogue knows."""
+        catalogue = self.index.catalogue
+        self.known |= catalogue.known_keys(keys)
+        self.known.update(catalogue.known(keys))
+
+    def add(self, paper: Paper, keys: Sequence[str]) -> None:
+        """Take a new paper; it is written with others."""
+        self._fresh.append((paper, keys))
+        self.known.update(keys, [paper.id])
+        self.changed[paper.id] = paper
+
+    def flush(self) -> None:
+        """Write the new papers that were taken."""
+        if self._fresh:
+            self.index.add_new(self._fresh, self.tally.import_id)
+            self._fresh = []
+
+
+def _store(
+    index: Index, name: str, papers: Sequence[Paper], tally: Tally, *, wait: bool
+) -> list[Paper]:
+    """Put papers into the catalogue in one transaction; return those whose words are new."""
+    batch = _Batch(index, name, tally, wait=wait)
+    records = [load_paper(dump_paper(paper)) for paper in papers]  # as they will be read back
+    keys = [keys_of(paper) for paper in records]
+    batch.look_up(list(dict.fromkeys(chain.from_iterable(keys))))
     with index.database.transaction():
-        for paper in batch:
-            _store_one(index, name, paper, tally)
+        for paper, its in zip(records, keys, strict=True):
+            _store_one(batch, paper, its)
+        batch.flush()
+    return list(batch.changed.values())
 
 
-def _store_one(index: Index, name: str, record: Paper, tally: _Tally) -> None:
-    paper = load_paper(dump_paper(record))  # as it will be read back: same types, sound text
-    keys = keys_of(paper)
+def _store_one(batch: _Batch, paper: Paper, keys: Sequence[str]) -> None:
+    index, tally = batch.index, batch.tally
     if not keys:
         reason = "The record has neither a title nor an abstract. Add one of them."
         tally.fail(BadRecord(paper.source.file, paper.source.line, reason))
         return
-    current = _find(index, keys, paper, tally.seen)
-    if current is not None:
-        _merge_into(index, current, paper, tally)
-        return
+    paper_id = keys[0]
+    if not batch.known.isdisjoint(keys):
+        batch.flush()
+        current = _find(index, keys, paper, tally.seen)
+        if current is not None:
+            _merge_into(batch, current, paper)
+            return
+        paper_id = _free_id(index, keys)
     if tally.import_id is None:
-        tally.import_id = index.catalogue.new_import(name)
-    fresh = replace(paper, id=_free_id(index, keys))
-    index.add_new(fresh, tally.import_id)
-    tally.added += 1
-    tally.seen.add(fresh.id)
+        tally.import_id = index.catalogue.new_import(batch.name)
+    batch.add(replace(paper, id=paper_id), keys)
+    tally.count(paper_id, "added")
 
 
 def _free_id(index: Index, keys: Sequence[str]) -> str:
@@ -172,20 +272,23 @@ def _free_id(index: Index, keys: Sequence[str]) -> str:
     return next(key for key in chain(keys, numbered) if not index.catalogue.known([key]))
 
 
-def _merge_into(index: Index, current: Paper, paper: Paper, tally: _Tally) -> None:
+def _merge_into(batch: _Batch, current: Paper, paper: Paper) -> None:
     """Bring a paper that is there already up to date, and count what it was."""
-    if current.id in tally.seen:  # twice in one import: the first stands, gaps are filled
-        tally.duplicate += 1
+    if current.id in batch.tally.seen:  # twice in one import: the first stands, gaps are filled
         merged = merge(paper, over=current, keep=current)
+        same, outcome = same_content(merged, current), "duplicate"
     else:
         merged = merge(current, over=paper, keep=current)
-        if same_content(merged, current):
-            tally.unchanged += 1
-        else:
-            tally.updated += 1
-    tally.seen.add(current.id)
-    if not same_content(merged, current):
-        index.catalogue.put_update(merged)
+        same = same_content(merged, current)
+        outcome = "unchanged" if same else "updated"
+    batch.tally.count(current.id, outcome)
+    if same:
+        return
+    if batch.wait:
+        batch.index.catalogue.put_update(merged)
+    else:
+        batch.index.change(merged)
+        batch.changed[merged.id] = merged
 
 
 def _find(index: Index, keys: Sequence[str], paper: Paper, seen: set[str]) -> Paper | None:

@@ -4,72 +4,34 @@
 the catalogue and finished in the same order: words, then vectors, then Chroma.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from . import manifest as manifests
+from .asking import Asking
 from .bilingual import for_embedder
 from .catalogue import Catalogue
+from .chunking import whole_passage
 from .database import FILE, Database
-from .embedders import Embedded, Embedder, Vectors
-from .embedding import rows_of, vectors_of
-from .errors import IndexMismatchError, RagError
+from .embedders import Embedder, Vectors
+from .errors import IndexMismatchError
+from .fine import Fine
 from .identity import keys_of
 from .locks import WriterLock
-from .passages import PassageRow, PassageTable
-from .schema import Paper, Passage
+from .passages import UNCUT, PassageRow, PassageTable
+from .schema import Paper
 from .stores.lexical import TermStore
+from .syncing import Progress, Syncer, Work, no_progress
 from .terms import TermIndex
 from .vectors import STORE_BATCH, VectorIndex
 
-log = logging.getLogger(__name__)
+__all__ = ["Index", "Progress", "Work", "no_progress"]
 
-Progress = Callable[[str, int, int], None]
-"""Called with the stage ("reading", "embedding", "storing"), how many are done, and of how many (0:
-not known)."""
-
-EMBED_BATCH = 128  # passages embedded and stored in one transaction
-UPDATE_BATCH = 32  # changed papers embedded together
+EMBED_BUDGET_S = 1.5
 QUERIES_KEPT = 64  # vectors of recent queries that are remembered
-PATIENCE = 20  # passages refused one after another until the embedder is taken for broken
-
-
-def no_progress(stage: str, done: int, total: int) -> None:
-    """Report to nobody."""
-
-
-@dataclass
-class Work:
-    """What a ``sync`` did. ``error`` is the first reason why something still waits."""
-
-    embedded: int = 0
-    terms: int = 0
-    vectors: int = 0
-    error: str | None = None
-    refused: int = 0  # passages one after another, up to now
-
-    @property
-    def gave_up(self) -> bool:
-        """Say whether the embedder is taken for broken."""
-        return self.refused >= PATIENCE
-
-    def refuse(self, exc: Exception) -> None:
-        """Note that one more passage was refused, and why."""
-        self.refused += 1
-        self.error = self.error or _reason(exc)
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """A newer version of a paper; ``rows`` is None where its passages stay as they are."""
-
-    paper: Paper
-    rows: list[PassageRow] | None
-    fresh: list[Passage]
 
 
 class Index:
@@ -78,12 +40,19 @@ class Index:
     Args:
         folder: The library's folder, with a manifest in it.
         load_embedder: Called once, when something has to be embedded or a query searched.
+        embed_budget_s: Longest time, in seconds, in which a search makes missing vectors.
 
     Raises:
         IndexMismatchError: The manifest or the catalogue is damaged, missing or newer.
     """
 
-    def __init__(self, folder: Path, load_embedder: Callable[[], Embedder]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        load_embedder: Callable[[], Embedder],
+        *,
+        embed_budget_s: float = EMBED_BUDGET_S,
+    ) -> None:
         self.folder = folder
         self.manifest = manifests.read(folder)
         _check_catalogue(folder, self.manifest)
@@ -92,6 +61,9 @@ class Index:
         self.passages = PassageTable(self.database)
         self.vectors = VectorIndex(folder, self.database)
         self.words = TermIndex(folder, self.database)
+        self.fine = Fine(self)
+        self.asking = Asking(folder / "asking")
+        self.embed_budget_s = embed_budget_s
         self._load_embedder = load_embedder
         self._embedder: Embedder | None = None
         self._writer = WriterLock(folder / "writer.lock", self.manifest.name)
@@ -100,6 +72,8 @@ class Index:
 
     def close(self) -> None:
         """Close every file and give the locks back."""
+        if self._embedder is not None and not self.database.closed:
+            self.fine.flush()
         self.vectors.close()
         self.words.close()
         self.database.close()
@@ -133,28 +107,54 @@ class Index:
         """Hold the writer lock; refused within a second while somebody else does."""
         return self._writer.writing()
 
+    def writing_if_free(self) -> AbstractContextManager[bool]:
+        """Hold the writer lock if nobody else does, without waiting; yield whether it is held."""
+        return self._writer.writing_if_free()
+
     def has_work(self) -> bool:
         """Say whether anything waits to be embedded, indexed, forgotten or repaired."""
         return (
             self.catalogue.has_work()
             or self.manifest.chunking == manifests.TO_CHUNK
-            or self.manifest.terms != manifests.TERMS
+            or self._words_wait()
+        )
+
+    def _words_wait(self) -> bool:
+        return (
+            self.manifest.terms != manifests.TERMS
+            or self.catalogue.words_wait()
             or not self.words.in_step()
         )
 
     # ---- writing -------------------------------------------------------------------------------
 
-    def add_new(self, paper: Paper, import_id: int | None) -> None:
-        """Put a new paper and its passages into the catalogue (inside a transaction)."""
-        self.catalogue.put(paper, keys_of(paper), import_id)
-        self.passages.put(paper.id, rows_of(paper, self.embedder))
+    def add_new(self, papers: Sequence[tuple[Paper, Sequence[str]]], import_id: int | None) -> None:
+        """Put new papers with their identity keys into the catalogue (inside a transaction)."""
+        self.catalogue.put_many(papers, import_id)
+        self.passages.put_uncut([one for paper, _ in papers if (one := whole_passage(paper))])
 
-    def sync(self, progress: Progress = no_progress, *, embed: bool = True) -> Work:
+    def change(self, paper: Paper) -> None:
+        """Put a newer version in a paper's place at once (inside a transaction).
+
+        Where its text is another, its words answer alone until new vectors are made.
+        """
+        old = self.catalogue.get(paper.id)
+        self.catalogue.put(paper, keys_of(paper), None)
+        self.catalogue.drop_update(paper.id)
+        if old and (old.title, old.abstract) == (paper.title, paper.abstract):
+            return
+        whole = whole_passage(paper)
+        self.passages.put(paper.id, [PassageRow(whole, UNCUT)] if whole else [])
+
+    def sync(
+        self, progress: Progress = no_progress, *, embed: bool = True, store: bool = True
+    ) -> Work:
         """Finish whatever waits: words, changed papers, vectors, Chroma.
 
         Args:
             progress: Told of every step.
             embed: Also do what needs the embedder.
+            store: Also bring Chroma up to date.
 
         Returns:
             What was done. A failing embedder or Chroma stops nothing else; ``error`` says why.
@@ -162,136 +162,37 @@ class Index:
         Raises:
             LibraryBusyError: Somebody else is writing.
         """
-        work = Work()
+        syncer = Syncer(self, progress)
         with self.writing():
             self.manifest = manifests.read(self.folder)
-            self._sync_terms(work)
+            syncer.terms()
             if embed:
-                self._sync_with_embedder(work, progress)
-            self._sync_chroma(work, progress)
-        return work
+                syncer.vectors()
+            if store:
+                syncer.chroma()
+        return syncer.work
 
-    def _sync_with_embedder(self, work: Work, progress: Progress) -> None:
-        try:
-            if self.manifest.chunking == manifests.TO_CHUNK:
-                self._chunk_again()
-            self._pin_embedder()
-        except RagError as exc:  # no embedder, or another one: words are searched meanwhile
-            work.error = _reason(exc)
-            return
-        self._sync_updates(work)
-        work.terms += self.words.sync()
-        self._sync_embeddings(work, progress)
+    def catch_up(self, progress: Progress = no_progress) -> Work:
+        """Finish what an open does: words that wait, and Chroma where very much waits for it.
 
-    def _sync_terms(self, work: Work, *, remake: bool = False) -> None:
-        old = self.manifest.terms != manifests.TERMS
-        work.terms += self.words.remake(discard=old) if old or remake else self.words.sync()
-        if old:
-            self.manifest = replace(self.manifest, terms=manifests.TERMS)
-            manifests.write(self.folder, self.manifest)
+        Raises:
+            LibraryBusyError: Somebody else is writing.
+        """
+        much = self.passages.count_unstored() >= STORE_BATCH
+        if not (much or self._words_wait()):
+            return Work()
+        return self.sync(progress, embed=False, store=much)
 
-    def _pin_embedder(self) -> None:
-        """Note the whole fingerprint in the manifest before the first vector is made."""
-        if self.manifest.pinned or not self.catalogue.waiting():
-            return
-        self._write_manifest(self.embedder)
+    def write_manifest(self, manifest: manifests.Manifest) -> None:
+        """Write the manifest; the caller holds the writer lock."""
+        self.manifest = manifest
+        manifests.write(self.folder, manifest)
 
-    def _write_manifest(self, embedder: Embedder, *, chunking: int = manifests.CHUNKING) -> None:
-        self.manifest = replace(
-            self.manifest,
-            embedder=embedder.fingerprint,
-            max_tokens=embedder.max_tokens,
-            chunking=chunking,
-        )
-        manifests.write(self.folder, self.manifest)
-
-    # ---- vectors -------------------------------------------------------------------------------
-
-    def _sync_updates(self, work: Work) -> None:
-        """Embed changed papers and swap each in one step; until then the old one answers."""
-        after = ""
-        while papers := self.catalogue.updates(UPDATE_BATCH, after=after):
-            after = papers[-1].id
-            self._update(papers, work)
-
-    def _update(self, papers: Sequence[Paper], work: Work) -> None:
-        """Swap newer versions in; one that the embedder refuses stays as it was."""
-        if work.gave_up:
-            return
-        try:
-            changes = [self._change(paper) for paper in papers]
-            batch = [(p, change.paper) for change in changes for p in change.fresh]
-            found = vectors_of(batch, self.embedder) if batch else []
-        except Exception as exc:  # an embedder may fail in any way
-            if len(papers) > 1:
-                for paper in papers:
-                    self._update([paper], work)
-                return
-            work.refuse(exc)
-            return
-        vectors = iter(found)
-        for change in changes:
-            self._swap(change, [next(vectors) for _ in change.fresh])
-            work.embedded += len(change.fresh)
-        work.refused = 0
-
-    def _change(self, paper: Paper) -> _Change:
-        old = self.catalogue.get(paper.id)
-        if old and (old.title, old.abstract) == (paper.title, paper.abstract):
-            return _Change(paper, None, [])
-        rows = rows_of(paper, self.embedder)
-        known = self.passages.hashes(paper.id)
-        return _Change(paper, rows, [row.passage for row in rows if row.hash not in known])
-
-    def _swap(self, change: _Change, found: Sequence[Embedded]) -> None:
-        paper = change.paper
-        with self.database.transaction():
-            self.catalogue.put(paper, keys_of(paper), None)
-            if change.rows is not None:
-                self.passages.put(paper.id, change.rows)
-                self.passages.put_vectors(zip((p.id for p in change.fresh), found, strict=True))
-            self.catalogue.drop_update(paper.id)
-
-    def _sync_embeddings(self, work: Work, progress: Progress) -> None:
-        total, done, after = self.passages.count_unembedded(), 0, 0
-        while batch := self.passages.unembedded(EMBED_BATCH, after=after):
-            after = batch[-1][0]
-            stored = self._embed_what_works([(p, paper) for _, p, paper in batch], work)
-            if (done + stored) // STORE_BATCH > done // STORE_BATCH:
-                self._sync_chroma(work, no_progress)  # so that little has to be compared exactly
-            done += stored
-            progress("embedding", done, total)
-            if work.gave_up:
-                return
-
-    def _embed_what_works(self, batch: Sequence[tuple[Passage, Paper]], work: Work) -> int:
-        """Embed a batch, or, when that fails, every part of it that can be; store the vectors."""
-        if work.gave_up:
-            return 0
-        try:
-            found = vectors_of(batch, self.embedder)
-        except Exception as exc:  # an embedder may fail in any way; what it refuses stays pending
-            if len(batch) == 1:
-                log.warning("Passage %s was not embedded", batch[0][0].id, exc_info=exc)
-                work.refuse(exc)
-                return 0
-            middle = len(batch) // 2
-            return sum(
-                self._embed_what_works(half, work) for half in (batch[:middle], batch[middle:])
-            )
-        with self.database.transaction():
-            self.passages.put_vectors(
-                (passage.id, one) for (passage, _), one in zip(batch, found, strict=True)
-            )
-        work.refused = 0
-        work.embedded += len(batch)
-        return len(batch)
-
-    def _sync_chroma(self, work: Work, progress: Progress) -> None:
-        try:
-            work.vectors += self.vectors.sync(lambda done: progress("storing", done, 0))
-        except RagError as exc:  # SQLite has the vectors: they are compared exactly meanwhile
-            work.error = work.error or _reason(exc)
+    def use(self, embedder: Embedder) -> None:
+        """Use another embedder from now on."""
+        with self._guard:
+            self._embedder = embedder
+            self._queries.clear()
 
     def remove(self, paper_ids: Sequence[str]) -> int:
         """Delete papers everywhere and return how many there were."""
@@ -316,36 +217,14 @@ class Index:
         Raises:
             LibraryBusyError: Another process is writing, or holds Chroma.
         """
-        work = Work()
+        syncer = Syncer(self, progress)
         with self.writing():
             self.vectors.remake()
-            self._sync_terms(work, remake=True)
+            syncer.terms(remake=True)
             if embed:
-                self._embed_anew()
+                syncer.embed_anew(self._load_embedder())
             done = self.sync(progress)
-        return replace(done, terms=done.terms + work.terms)
-
-    def _embed_anew(self) -> None:
-        """Drop all vectors and cut all abstracts for the embedder of the settings.
-
-        A kill in between leaves either the old embedder without vectors, or the new one with the
-        note that its passages are still to be cut.
-        """
-        embedder = self._load_embedder()
-        with self.database.transaction():
-            self.passages.drop_vectors()
-        self._write_manifest(embedder, chunking=manifests.TO_CHUNK)
-        with self._guard:
-            self._embedder = embedder
-            self._queries.clear()
-        self._chunk_again()
-
-    def _chunk_again(self) -> None:
-        for paper in self.catalogue.each():
-            rows = rows_of(paper, self.embedder)
-            with self.database.transaction():
-                self.passages.put(paper.id, rows)
-        self._write_manifest(self.embedder)
+        return replace(done, terms=done.terms + syncer.work.terms)
 
     # ---- searching -----------------------------------------------------------------------------
 
@@ -377,8 +256,25 @@ class Index:
     def nearest(
         self, vector: Vectors, limit: int, *, allowed: Sequence[str] | None = None
     ) -> list[tuple[str, str, float]]:
-        """Return the passages nearest to a query vector: see ``VectorIndex.nearest``."""
-        return self.vectors.nearest(vector, limit, allowed=allowed)
+        """Return the passages nearest to a query vector: see ``VectorIndex.nearest``.
+
+        Those whose vectors were just made for a question are among them.
+        """
+        hits = self.vectors.nearest(vector, limit, allowed=allowed)
+        if not self.fine.any():
+            return hits
+        made = self.fine.nearest(vector, limit, allowed=allowed)
+        both = {hit[0]: hit for hit in (*made, *hits)}.values()
+        return sorted(both, key=lambda hit: (-hit[2], hit[0]))[:limit]
+
+    def any_vectors(self) -> bool:
+        """Say whether a query's vector can be compared with anything."""
+        return self.fine.any() or self.passages.any_vectors()
+
+    def sentence_vectors(self, paper_ids: Sequence[str]) -> dict[str, Vectors]:
+        """Return passage id → ``(n_sentences, dim)``, stored or made for a question just now."""
+        stored = self.passages.sentence_vectors(paper_ids)
+        return stored | self.fine.sentence_vectors(paper_ids)
 
     # ---- checking ------------------------------------------------------------------------------
 
@@ -403,7 +299,3 @@ def _check_catalogue(folder: Path, manifest: manifests.Manifest) -> None:
         f"The catalogue '{path}' of the library '{manifest.name}' is missing or empty. It holds "
         "the papers. Restore it from a backup: citewell restore FILE"
     )
-
-
-def _reason(exc: Exception) -> str:
-    return str(exc) if isinstance(exc, RagError) else f"{type(exc).__name__}: {exc}"

@@ -8,23 +8,20 @@ from typing import TYPE_CHECKING
 
 from . import __version__, folders
 from . import manifest as manifests
-from .backup import load, save
-from .conversations import Conversations
-from .errors import IndexMissingError, LibraryBusyError, RagError, RecordError
-from .importing import Item, Watch, add_records, watched_by_nobody
-from .index import Index, Progress, Work, no_progress
+from .backup import load
+from .errors import IndexMissingError, LibraryBusyError, RagError
+from .importing import Watch, add_files, watched_by_nobody
+from .index import Index, Progress, no_progress
 from .schema import (
     Answer,
-    BadRecord,
     Filters,
     ImportReport,
     Paper,
     RankedPaper,
-    Status,
     Turn,
 )
 from .settings import Settings, load_settings
-from .status import status_of
+from .upkeep import Upkeep
 
 if TYPE_CHECKING:
     from .embedders import Embedder
@@ -32,10 +29,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-FINISHED_AT_OPEN = 3000  # papers without vectors that an open still finishes: about a minute
 
-
-class Library:
+class Library(Upkeep):
     """A pile of papers that can be asked. Make one with ``open_library``.
 
     Threads may ask at the same time. Close it, or use it in a ``with`` block, to give its files
@@ -47,9 +42,8 @@ class Library:
     """
 
     def __init__(self, folder: Path, settings: Settings) -> None:
-        self.folder = folder
-        self.settings = settings
-        self._index = Index(folder, self._load_embedder)
+        index = Index(folder, self._load_embedder, embed_budget_s=settings.embed_budget)
+        super().__init__(folder, settings, index)
         self._engines: dict[str, AnswerEngine] = {}
         self._guard = threading.Lock()
 
@@ -72,15 +66,6 @@ class Library:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def close(self) -> None:
-        """Close every file and give the locks back."""
-        self._index.close()
-
-    @property
-    def name(self) -> str:
-        """Return the library's display name."""
-        return self._index.manifest.name
-
     # ---- papers --------------------------------------------------------------------------------
 
     def add(
@@ -89,29 +74,38 @@ class Library:
         *,
         format: str | None = None,  # noqa: A002  # the word users type: --format
         encoding: str | None = None,
+        wait: bool = False,
         progress: Progress = no_progress,
         watch: Watch = watched_by_nobody,
     ) -> ImportReport:
-        """Add files of papers.
+        """Add files of papers: they can be asked at once; vectors are made when wanted.
 
         Args:
             files: One path or several; read in order.
             format: ``"listing"``, ``"bibtex"``, ``"ris"``, ``"jsonl"``; None finds it out.
             encoding: A Python codec name; None finds it out.
+            wait: Also make every vector before returning.
             progress: Called with stage, done, and total (0: not known). It may raise to cancel:
                 what is stored stays.
             watch: Called with the report so far, before vectors are made.
 
         Returns:
-            A report whose counts add up. A file that cannot be read is one failed record.
+            A report whose counts add up; ``pending`` papers have no vector yet, which is no
+            failure. A file that cannot be read is one failed record.
 
         Raises:
             LibraryBusyError: Another process is writing to this library.
         """
         paths = [Path(files)] if isinstance(files, str | Path) else [Path(f) for f in files]
-        name = ", ".join(path.name for path in paths)
-        items = _items(paths, format=format, encoding=encoding)
-        return add_records(self._index, name, items, progress=progress, watch=watch)
+        return add_files(
+            self._index,
+            paths,
+            format=format,
+            encoding=encoding,
+            wait=wait,
+            progress=progress,
+            watch=watch,
+        )
 
     def papers(
         self, filters: Filters | None = None, *, limit: int = -1, offset: int = 0
@@ -235,89 +229,6 @@ class Library:
                 self._engines[name] = build_engine(self._index, settings)
             return self._engines[name]
 
-    # ---- keeping -------------------------------------------------------------------------------
-
-    @property
-    def conversations(self) -> Conversations:
-        """Return the conversations kept in this library; they need no lock and no open index."""
-        return Conversations(self.folder)
-
-    def export(self, papers: Sequence[Paper], format: str) -> str:  # noqa: A002  # as users type it
-        """Return papers as a bibliography.
-
-        Args:
-            papers: The papers, e.g. ``[c.paper for c in answer.citations]``; repeats are dropped.
-            format: ``"bibtex"`` or ``"ris"``.
-
-        Raises:
-            SettingsError: The format is not known.
-        """
-        from .export import export
-
-        return export(papers, format)
-
-    def sync(self, progress: Progress = no_progress, *, embed: bool = True) -> Work:
-        """Finish what an interrupted or failed import left: words, vectors, Chroma.
-
-        Args:
-            progress: Told of every step.
-            embed: Also do what needs the embedder.
-
-        Raises:
-            LibraryBusyError: Somebody else is writing.
-        """
-        return self._index.sync(progress, embed=embed)
-
-    @property
-    def waiting(self) -> int:
-        """Return how many papers still lack a vector or their newer version."""
-        return self._index.catalogue.waiting()
-
-    @property
-    def has_work(self) -> bool:
-        """Say whether something waits to be embedded or indexed."""
-        return self._index.has_work()
-
-    def rebuild(self, *, embed: bool = False, progress: Progress = no_progress) -> Work:
-        """Make the lexical index and Chroma anew; vectors too when ``embed``.
-
-        Raises:
-            LibraryBusyError: Another process is writing to this library.
-        """
-        return self._index.rebuild(embed=embed, progress=progress)
-
-    def status(self, *, check: bool = False) -> Status:
-        """Return counts and problems.
-
-        Args:
-            check: Also compare catalogue, lexical index and Chroma, which reads all of them.
-        """
-        return status_of(self._index, check=check)
-
-    def destroy(self) -> None:
-        """Delete the whole library with its folder.
-
-        Raises:
-            LibraryBusyError: Another process is writing to it.
-        """
-        self.close()
-        folders.destroy(self.folder, self.name)
-
-    def backup(self, file: str | Path) -> Path:
-        """Write the whole library to one file, also while it is in use; see ``restore``."""
-        return save(self.folder, self._index.database, Path(file))
-
-
-def _items(paths: Sequence[Path], *, format: str | None, encoding: str | None) -> Iterator[Item]:  # noqa: A002
-    """Yield what the readers find; a file that cannot be read becomes one bad record."""
-    from .readers import read_papers
-
-    for path in paths:
-        try:
-            yield from read_papers(path, format=format, encoding=encoding)
-        except RecordError as exc:
-            yield BadRecord(path.name, None, str(exc))
-
 
 def open_library(
     name: str | None = None,
@@ -334,7 +245,7 @@ def open_library(
         name: Its display name; None takes it from the settings.
         settings: The settings in force; None loads them.
         create: Make it when there is none.
-        finish: Finish what a crash left, unless another process is writing or very much waits.
+        finish: Make searchable what a crash left, unless another process is writing.
         any_embedder: Open it also with another embedder than it was built with: to list, remove or
             back up its papers, or to embed them anew.
         progress: Told what is being finished.
@@ -377,15 +288,13 @@ def _missing(settings: Settings, name: str) -> IndexMissingError:
 
 
 def _finish(library: Library, progress: Progress) -> None:
-    """Finish what a crash left; a very big rest is left to ``add`` and ``rebuild``.
+    """Finish what makes papers searchable after a crash; vectors are made when they are wanted.
 
-    Words are always finished. Nothing that goes wrong here keeps the library from being opened:
+    Nothing that goes wrong here keeps the library from being opened:
     ``status`` tells what still waits.
     """
-    if not library.has_work:
-        return
     try:
-        work = library.sync(progress, embed=library.waiting <= FINISHED_AT_OPEN)
+        work = library.catch_up(progress)
     except LibraryBusyError as exc:  # whoever is writing will finish it
         log.info("The library '%s' has unfinished work: %s", library.name, exc)
     except RagError as exc:

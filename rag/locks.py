@@ -92,19 +92,46 @@ class WriterLock:
             LibraryBusyError: Somebody else holds it; refused within a second.
             RagError: The lock file cannot be written.
         """
-        until = time.monotonic() + PATIENCE_S
-        if not self._thread.acquire(timeout=PATIENCE_S):
+        if not self._take(PATIENCE_S):
             raise self._busy()
         try:
+            yield
+        finally:
+            self._give_back()
+
+    @contextmanager
+    def writing_if_free(self) -> Iterator[bool]:
+        """Hold the lock if nobody else does, without waiting; yield whether it is held.
+
+        Raises:
+            RagError: The lock file cannot be written.
+        """
+        taken = self._take(0.0)
+        try:
+            yield taken
+        finally:
+            if taken:
+                self._give_back()
+
+    def _take(self, timeout_s: float) -> bool:
+        until = time.monotonic() + timeout_s
+        if not self._thread.acquire(timeout=timeout_s):
+            return False
+        try:
             if not self._depth and not self._file.take(max(0.0, until - time.monotonic())):
-                raise self._busy()
-            self._depth += 1
-            try:
-                yield
-            finally:
-                self._depth -= 1
-                if not self._depth:
-                    self._file.free()
+                self._thread.release()
+                return False
+        except BaseException:
+            self._thread.release()
+            raise
+        self._depth += 1
+        return True
+
+    def _give_back(self) -> None:
+        self._depth -= 1
+        try:
+            if not self._depth:
+                self._file.free()
         finally:
             self._thread.release()
 

@@ -15,6 +15,7 @@ from .embedders import Embedded, Vectors
 from .schema import Paper, Passage, Span
 
 BLOCK = 20_000  # vectors held in memory at once
+UNCUT = ""  # hash of a passage that is a whole abstract, to be cut before it is embedded
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,23 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class PassageRow:
-    """One passage as stored: what to embed is identified by ``hash``."""
+    """One passage as stored: what to embed is identified by ``hash``, ``UNCUT`` until it is cut."""
 
     passage: Passage
     hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """A paper with those of its passages that have no vector, in order of position."""
+
+    paper: Paper
+    rows: tuple[PassageRow, ...]
+
+    @property
+    def uncut(self) -> bool:
+        """Say whether its abstract is still to be cut into passages."""
+        return any(row.hash == UNCUT for row in self.rows)
 
 
 class PassageTable:
@@ -65,18 +79,26 @@ class PassageTable:
                 "SELECT id, hash, vector, sentences FROM passages WHERE paper_id = ?", (paper_id,)
             )
         }
-        same = {row.passage.id for row in rows if old.get(row.passage.id, (None,))[0] == row.hash}
+        same = {
+            row.passage.id
+            for row in rows
+            if old.get(row.passage.id, (None,))[0] in (row.hash, UNCUT)
+        }
         self._drop([passage_id for passage_id in old if passage_id not in same])
         self.db.executemany(
-            "UPDATE passages SET position = ?, start = ?, end = ? WHERE id = ?",
+            "UPDATE passages SET position = ?, start = ?, end = ?, hash = ? WHERE id = ?",
             [
-                (p.position, p.span.start, p.span.end, p.id)
-                for p in (row.passage for row in rows)
+                (p.position, p.span.start, p.span.end, digest, p.id)
+                for p, digest in ((row.passage, row.hash) for row in rows)
                 if p.id in same
             ],
         )
         kept = {digest: made for digest, *made in old.values() if made[0] is not None}
         self._insert([row for row in rows if row.passage.id not in same], kept)
+
+    def put_uncut(self, passages: Sequence[Passage]) -> None:
+        """Insert the whole abstracts of new papers, to be cut before they are embedded."""
+        self._insert([PassageRow(passage, UNCUT) for passage in passages], {})
 
     def _insert(self, rows: Sequence[PassageRow], kept: Mapping[str, Sequence[object]]) -> None:
         self.db.executemany(
@@ -91,8 +113,12 @@ class PassageTable:
         )
 
     def _drop(self, ids: Sequence[str]) -> None:
-        """Delete passages and note that Chroma has to forget them."""
-        self.db.executemany("INSERT OR IGNORE INTO gone VALUES ('passage', ?)", [(i,) for i in ids])
+        """Delete passages and note that Chroma has to forget those that had a vector."""
+        self.db.executemany(
+            "INSERT OR IGNORE INTO gone SELECT 'passage', id FROM passages"
+            " WHERE id = ? AND vector IS NOT NULL",
+            [(i,) for i in ids],
+        )
         self.db.executemany("DELETE FROM passages WHERE id = ?", [(i,) for i in ids])
 
     def forget(self, paper_id: str) -> None:
@@ -121,6 +147,48 @@ class PassageTable:
                 "SELECT EXISTS (SELECT 1 FROM passages WHERE vector IS NOT NULL)"
             ).fetchone()[0]
         )
+
+    def uncut(self, limit: int) -> list[Paper]:
+        """Return papers whose abstracts are still to be cut into passages, oldest first."""
+        rows = self.db.execute(
+            "SELECT p.record FROM passages s JOIN papers p ON p.id = s.paper_id"
+            " WHERE s.vector IS NULL AND s.hash = ? ORDER BY s.seq LIMIT ?",
+            (UNCUT, limit),
+        )
+        return [load_paper(row[0]) for row in rows]
+
+    def any_lacking(self) -> bool:
+        """Say whether any passage has no vector."""
+        return bool(
+            self.db.execute(
+                "SELECT EXISTS (SELECT 1 FROM passages WHERE vector IS NULL)"
+            ).fetchone()[0]
+        )
+
+    def lacking(self, paper_ids: Sequence[str]) -> dict[str, Lacking]:
+        """Return paper id → what of it has no vector; papers that lack nothing are left out."""
+        rows = self._database.for_ids(
+            "SELECT s.id, s.paper_id, s.position, s.start, s.end, p.record, s.hash FROM passages s"
+            " JOIN papers p ON p.id = s.paper_id WHERE s.vector IS NULL AND s.paper_id IN ({})"
+            " ORDER BY s.position",
+            paper_ids,
+        )
+        found: dict[str, list[tuple[str, PassageRow]]] = {}
+        for row in rows:
+            found.setdefault(row[1], []).append((row[5], PassageRow(_passage(row), row[6])))
+        return {
+            paper_id: Lacking(load_paper(parts[0][0]), tuple(row for _, row in parts))
+            for paper_id, parts in found.items()
+        }
+
+    def newest_lacking(self, limit: int) -> list[str]:
+        """Return the ids of papers that have a passage without a vector, the newest first."""
+        rows = self.db.execute(
+            "SELECT paper_id, max(seq) AS last FROM (SELECT paper_id, seq FROM passages"
+            " WHERE vector IS NULL ORDER BY seq DESC LIMIT ?) GROUP BY paper_id ORDER BY last DESC",
+            (limit,),
+        )
+        return [row[0] for row in rows]
 
     def count_unembedded(self) -> int:
         """Return how many passages have no vector."""
@@ -159,6 +227,32 @@ class PassageTable:
             "UPDATE passages SET vector = ?, sentences = ?, stored = 0 WHERE id = ?",
             [(*_blobs(embedded), passage_id) for passage_id, embedded in vectors],
         )
+
+    def fill_vectors(self, vectors: Iterable[tuple[PassageRow, Embedded]]) -> None:
+        """Store vectors of passages that lack one and still are as they were when embedded."""
+        self.db.executemany(
+            "UPDATE passages SET vector = ?, sentences = ?, stored = 0"
+            " WHERE id = ? AND hash = ? AND vector IS NULL",
+            [(*_blobs(embedded), row.passage.id, row.hash) for row, embedded in vectors],
+        )
+
+    def count_vectors(self) -> int:
+        """Return how many passages have a vector."""
+        return int(
+            self.db.execute(
+                "SELECT (SELECT count(*) FROM passages)"
+                " - (SELECT count(*) FROM passages WHERE vector IS NULL)"
+            ).fetchone()[0]
+        )
+
+    def vectors_version(self) -> int:
+        """Return a number that grows with every change of a vector, in whichever process."""
+        return int(self.db.execute("SELECT value FROM state WHERE name = 'vectors'").fetchone()[0])
+
+    def count_unstored(self) -> int:
+        """Return how many vectors are not in Chroma yet."""
+        sql = "SELECT count(*) FROM passages WHERE stored = 0 AND vector IS NOT NULL"
+        return int(self.db.execute(sql).fetchone()[0])
 
     def drop_vectors(self) -> None:
         """Forget every vector, so that all is embedded again."""

@@ -295,8 +295,9 @@ def report_text(report: ImportReport, *, width: int = WIDTH) -> str:
     lines = [_counts(report)]
     if report.pending:
         lines.append(
-            f"{_number(report.pending, 'paper')} can be found by words and still wait for a "
-            "vector. Finish: citewell rebuild"
+            f"All can be asked now. {_number(report.pending, 'paper')} still "
+            f"{'waits' if report.pending == 1 else 'wait'} for vectors, which are made when a "
+            "question wants them, in the chat page, or by: citewell embed"
         )
     lines += [_bad(bad) for bad in report.bad[:MOST_BAD]]
     if len(report.bad) > MOST_BAD:
@@ -337,8 +338,13 @@ def status_text(status: Status, *, width: int = WIDTH) -> str:
         f"{_number(status.papers, 'paper')}{titles}; {status.searchable} searchable",
         f"{_number(status.passages, 'passage')}; {status.embedded} embedded with "
         f"{status.embedder}{dim}",
-        *(f"Problem: {problem}" for problem in status.problems),
     ]
+    if status.embedded < status.passages:
+        lines.append(
+            "The others are embedded when a question wants them, in the chat page, or by: "
+            "citewell embed"
+        )
+    lines += [f"Problem: {problem}" for problem in status.problems]
     if not status.problems:
         looked = "" if status.checked else " Compare all parts: citewell status --check"
         lines.append(f"No problems found.{looked}")

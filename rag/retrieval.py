@@ -1,5 +1,9 @@
-"""Which papers a query finds: words and vectors, fused, filtered, as a LlamaIndex retriever."""
+"""Which papers a query finds: words and vectors, fused, filtered, as a LlamaIndex retriever.
 
+Vectors that the best papers lack are made for the query, within a budget of time.
+"""
+
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,8 +14,13 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from pydantic import Field
 
+from .embedders import Vectors
+from .embedding import Made
+from .guide import Guide
 from .index import Index
 from .schema import Filters, RankedPaper
+
+log = logging.getLogger(__name__)
 
 Mode = Literal["hybrid", "lexical", "dense"]
 LEXICAL_SHARE = 0.4  # measured on the open benchmarks: see docs/benchmarks.md
@@ -19,7 +28,11 @@ LEXICAL_SHARE = 0.4  # measured on the open benchmarks: see docs/benchmarks.md
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A ranked list and how long its parts took, in milliseconds."""
+    """A ranked list and how long its parts took, in milliseconds.
+
+    Timed are ``terms``, ``question`` (its vector), ``embedding`` (vectors made for it) and
+    ``vectors`` (comparing).
+    """
 
     papers: tuple[RankedPaper, ...] = ()
     timings_ms: Mapping[str, float] = field(default_factory=dict)
@@ -40,12 +53,21 @@ class Searcher:
         index: The library's index.
         candidates: Papers taken from each engine before fusing.
         mode: ``"hybrid"``, ``"lexical"`` or ``"dense"``.
+        budget_s: Longest time in which missing vectors are made; None takes it from the index.
     """
 
-    def __init__(self, index: Index, *, candidates: int = 100, mode: Mode = "hybrid") -> None:
+    def __init__(
+        self,
+        index: Index,
+        *,
+        candidates: int = 100,
+        mode: Mode = "hybrid",
+        budget_s: float | None = None,
+    ) -> None:
         self._index = index
         self._candidates = candidates
         self._mode = mode
+        self._budget_s = index.embed_budget_s if budget_s is None else budget_s
 
     def search(self, query: str, *, top_k: int = 10, filters: Filters | None = None) -> Found:
         """Rank papers.
@@ -58,21 +80,23 @@ class Searcher:
         Returns:
             Papers by falling score, 0 to 1 for a hybrid. Empty when nothing matches.
         """
-        began = time.perf_counter()
         allowed = self._index.catalogue.matching(filters) if filters else None
         if allowed is not None and not allowed:
             return Found()
+        with self._index.asking.marked():
+            return self._search(query, top_k, allowed)
+
+    def _search(self, query: str, top_k: int, allowed: Sequence[str] | None) -> Found:
+        clock = _Clock()
         lexical = self._lexical(query, allowed)
-        words = time.perf_counter()
-        dense = self._dense(query, allowed, list(lexical))
-        vectors = time.perf_counter()
+        clock.lap("terms")
+        dense = self._dense(query, allowed, lexical, clock)
+        clock.lap("vectors")
         scores = self._fuse(lexical, {name: hit.cosine for name, hit in dense.items()})
         best = sorted(scores, key=lambda name: (-scores[name], name))[:top_k]
         papers = self._ranked(best, scores, dense)
-        return Found(
-            papers,
-            {"terms": 1000 * (words - began), "vectors": 1000 * (vectors - words)},
-        )
+        self._index.fine.flush()
+        return Found(papers, clock.laps)
 
     def _lexical(self, query: str, allowed: Sequence[str] | None) -> dict[str, float]:
         if self._mode == "dense":
@@ -80,15 +104,21 @@ class Searcher:
         return dict(self._index.terms.search(query, self._candidates, allowed=allowed))
 
     def _dense(
-        self, query: str, allowed: Sequence[str] | None, also: Sequence[str]
+        self,
+        query: str,
+        allowed: Sequence[str] | None,
+        lexical: Mapping[str, float],
+        clock: "_Clock",
     ) -> dict[str, _Dense]:
         """Return the nearest passage of each candidate, those that the words found included."""
-        if self._mode == "lexical" or not self._index.passages.any_vectors():
+        if self._mode == "lexical":
             return {}
-        vector = self._index.embed_query(query)
+        vector = self._vector(query, lexical, clock)
+        if vector is None:
+            return {}
         hits = self._index.nearest(vector, self._candidates, allowed=allowed)
         known = {paper_id for _, paper_id, _ in hits}
-        missing = [paper_id for paper_id in also if paper_id not in known]
+        missing = [paper_id for paper_id in lexical if paper_id not in known]
         if missing:
             hits += self._index.nearest(vector, len(missing) * 50, allowed=missing)
         best: dict[str, _Dense] = {}
@@ -96,6 +126,46 @@ class Searcher:
             if paper_id not in best or cosine > best[paper_id].cosine:
                 best[paper_id] = _Dense(passage_id, cosine)
         return best
+
+    def _vector(self, query: str, lexical: Mapping[str, float], clock: "_Clock") -> Vectors | None:
+        """Return the query's vector, after making those that the words' best papers lack.
+
+        None where there is nothing to compare it with.
+        """
+        index = self._index
+        wanted = bool(lexical) and index.passages.any_lacking()
+        if not index.any_vectors() and not (wanted and self._budget_s):
+            return None
+        try:
+            vector = index.embed_query(query)
+        except Exception as exc:  # an embedder may fail in any way; words are searched then
+            if index.any_vectors():
+                raise
+            log.warning("Only words are searched: %s", exc)
+            return None
+        clock.lap("question")
+        if wanted:
+            self._complete(vector, lexical)
+            clock.lap("embedding")
+        return vector if index.any_vectors() else None
+
+    def _complete(self, vector: Vectors, lexical: Mapping[str, float]) -> None:
+        """Make the vectors that the words' best papers lack, the most promising first."""
+        index, best = self._index, list(lexical)
+        near: dict[str, float] = {}
+        guide: Guide | None = None
+
+        def choose(rest: list[str], made: Sequence[Made]) -> Sequence[str]:
+            nonlocal guide
+            if guide is None:
+                for _, paper_id, cosine in index.nearest(vector, len(best) * 50, allowed=best):
+                    near[paper_id] = max(cosine, near.get(paper_id, -1.0))
+                guide = Guide(index.terms, lexical, _texts(index, best))
+            for one in made:
+                near[one.paper.id] = max(float(its.vector @ vector) for its in one.vectors)
+            return guide.order(rest, near)
+
+        index.fine.complete(best, self._budget_s, choose=choose)
 
     def _fuse(self, lexical: dict[str, float], dense: dict[str, float]) -> dict[str, float]:
         if self._mode == "lexical" or not dense:
@@ -121,6 +191,26 @@ class Searcher:
         )
 
 
+def _texts(index: Index, paper_ids: Sequence[str]) -> dict[str, str]:
+    """Return paper id → its title and abstract."""
+    papers = index.catalogue.papers(paper_ids)
+    return {name: f"{paper.title}\n{paper.abstract}" for name, paper in papers.items()}
+
+
+class _Clock:
+    """Measures one step after another."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        """Count the time since the last step as that of this one."""
+        now = time.perf_counter()
+        self.laps[name] = self.laps.get(name, 0.0) + 1000 * (now - self._last)
+        self._last = now
+
+
 def fuse(
     lexical: Mapping[str, float], dense: Mapping[str, float], *, share: float = LEXICAL_SHARE
 ) -> dict[str, float]:
@@ -128,7 +218,8 @@ def fuse(
 
     BM25 is divided by its best score (no match is 0); cosines are brought from their range over the
     candidates to 0..1 (min–max; all are 1 where they are equal). A paper that one engine lacks gets
-    0 from it.
+    0 from it, so one whose vector was not made in time counts as far as the farthest candidate. (An
+    estimate from its words was measured and ranks no better.)
 
     Args:
         lexical: Paper id → BM25 score.

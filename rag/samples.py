@@ -1,8 +1,10 @@
 """The sample library: forty abstracts that ship with the package."""
 
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 
+from .errors import LibraryBusyError
 from .index import Progress, no_progress
 from .library import Library, open_library
 from .settings import Settings
@@ -26,7 +28,10 @@ def open_sample(settings: Settings, *, progress: Progress = no_progress) -> Libr
     library = open_library(NAME, settings=settings, create=True)
     try:
         if not library.papers(limit=1):
-            library.add(sample_files(), progress=progress)
+            library.add(sample_files(), wait=True, progress=progress)
+        elif library.waiting:
+            with suppress(LibraryBusyError):  # whoever is writing finishes it
+                library.sync(progress)
     except BaseException:
         library.close()
         raise

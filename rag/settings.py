@@ -2,11 +2,12 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 from urllib.parse import urlsplit, urlunsplit
 
 import platformdirs
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -61,6 +62,17 @@ class Settings(BaseSettings):
         "minilm",
         description="'minilm' (packaged all-MiniLM-L6-v2), or 'st:FOLDER' for a local "
         "sentence-transformers model.",
+    )
+    profile: Literal["fast", "balanced", "best"] = Field(
+        "balanced",
+        description="When vectors are made: 'fast' only for questions, 'balanced' also in the "
+        "background of the chat page, 'best' the same with a larger embedder that you name.",
+    )
+    embed_budget: float = Field(
+        1.5,
+        ge=0,
+        description="Longest time, in seconds, in which a question makes vectors that are "
+        "missing; 0 makes none, 'inf' all it wants.",
     )
     embed_batch: int = Field(32, ge=1, le=1024, description="Texts embedded in one batch.")
     llm: str = Field(
@@ -119,6 +131,23 @@ class Settings(BaseSettings):
         if not value.strip():
             raise ValueError("must not be empty")
         return value.strip()
+
+    @field_validator("embed_budget")
+    @classmethod
+    def _a_number(cls, value: float) -> float:
+        if value != value:
+            raise ValueError("must be a number of seconds, 0 or more")
+        return value
+
+    @model_validator(mode="after")
+    def _best_names_its_embedder(self) -> Self:
+        if self.profile == "best" and self.embedder == "minilm":
+            raise PydanticCustomError(
+                "best_embedder",
+                "it takes a larger embedder that you name with --embedder st:FOLDER, and the "
+                "embedder is still 'minilm'",
+            )
+        return self
 
     @classmethod
     def settings_customise_sources(
@@ -187,6 +216,8 @@ def _explain(exc: ValidationError) -> str:
     """Say what is wrong with the first bad setting, without repeating its value if it is secret."""
     first = exc.errors(include_url=False)[0]
     name = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "best_embedder":
+        return f"The profile 'best' cannot be used: {first['msg']}. Name one, or use 'balanced'."
     if first["type"] == "extra_forbidden":
         return (
             f"There is no setting {name!r}. The settings are listed by: citewell settings. "

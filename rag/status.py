@@ -32,19 +32,13 @@ def status_of(index: Index, *, check: bool = False) -> Status:
 
 
 def _pending_problems(counts: dict[str, int]) -> list[str]:
-    missing = counts["passages"] - counts["embedded"]
     waiting = counts["papers"] - counts["searchable"]
     problems = []
     if waiting:
         problems.append(f"Papers not searchable yet: {waiting}. Finish: citewell rebuild")
-    if missing:
-        problems.append(
-            f"Passages that wait for their vectors: {missing}. They are found by their words "
-            "meanwhile. Finish: citewell rebuild"
-        )
     if counts["updates"]:
         problems.append(
             f"Changed papers that wait for their vectors: {counts['updates']}. Their old versions "
-            "answer meanwhile. Finish: citewell rebuild"
+            "answer meanwhile. Finish: citewell embed"
         )
     return problems

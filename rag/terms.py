@@ -3,17 +3,21 @@
 import logging
 import shutil
 import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from . import spelling
 from .catalogue import Catalogue
 from .database import Database
 from .errors import IndexMismatchError
-from .stores.lexical import TermStore
+from .schema import Paper
+from .stores.lexical import TermStore, TermWriter
 
 log = logging.getLogger(__name__)
 
 TERMS_BATCH = 1000  # papers in one commit of the lexical index
+ADDED_BATCH = 10_000  # the same while papers are being added
 
 
 class TermIndex:
@@ -85,6 +89,30 @@ class TermIndex:
         log.warning("The lexical index at '%s' is made anew.", self._folder)
         return written + self.remake()
 
+    @contextmanager
+    def adding(self) -> Iterator[Callable[[Sequence[Paper]], None]]:
+        """Index papers while they are being read: yields what takes papers just stored.
+
+        Tantivy works beside the reading and commits at the end, however that comes. What a kill
+        leaves out, or an index that is out of step, is done by ``sync``.
+
+        Raises:
+            IndexMismatchError: The disk is full or cannot be written.
+        """
+        if not self.in_step():
+            yield lambda papers: None
+            return
+        with ExitStack() as stack:
+            adder = _Adder(self.store, stack, self._mark)
+            try:
+                yield adder.take
+            finally:
+                adder.finish()
+
+    def _mark(self, ids: Sequence[str]) -> None:
+        with self._database.transaction():
+            self._catalogue.mark_terms(ids)
+
     def _sync(self) -> int:
         if gone := self._catalogue.gone("paper"):
             self.store.write([], forget=gone)
@@ -142,3 +170,34 @@ class TermIndex:
             f"The lexical index holds {count} papers, the catalogue marks {len(searchable)}. "
             "Rebuild, which embeds nothing: citewell rebuild"
         ]
+
+
+class _Adder:
+    """Gives papers to Tantivy while others are being read; nothing is opened before the first."""
+
+    def __init__(
+        self, store: TermStore, stack: ExitStack, mark: Callable[[Sequence[str]], None]
+    ) -> None:
+        self._store = store
+        self._stack = stack
+        self._mark = mark
+        self._writer: TermWriter | None = None
+        self._waiting: list[str] = []
+
+    def take(self, papers: Sequence[Paper]) -> None:
+        """Take papers that were just stored."""
+        if not papers:
+            return
+        if self._writer is None:
+            self._writer = self._stack.enter_context(self._store.writing())
+        self._writer.put(papers)
+        self._waiting += [paper.id for paper in papers]
+        if len(self._waiting) >= ADDED_BATCH:
+            self.finish()
+
+    def finish(self) -> None:
+        """Let readers see them, and mark them in the catalogue after that."""
+        if self._writer is not None and self._waiting:
+            self._writer.commit()
+            self._mark(self._waiting)
+            self._waiting = []

@@ -98,7 +98,12 @@ def fold(text: str) -> str:
     """Return a text without upper case and accents, for comparing names and words."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.translate(_FOLDED))
+    return _NOT_ASCII.sub(_folded, text.lower())
+
+
+def _folded(run: re.Match[str]) -> str:
+    """Fold a run of characters beyond ASCII with the character before it, which it may mark."""
+    decomposed = unicodedata.normalize("NFKD", run[0].translate(_FOLDED))
     kept = "".join(char for char in decomposed if not unicodedata.combining(char))
     return unicodedata.normalize("NFKC", kept.casefold())
 
@@ -255,8 +260,11 @@ def _blank_edits(text: str) -> Iterable[Edit]:
         yield body, len(text), ""
 
 
-def _has(*marks: str) -> Callable[[str], bool]:
-    return lambda text: any(mark in text for mark in marks)
+def _has(first: str, *others: str) -> Callable[[str], bool]:
+    if not others:
+        return lambda text: first in text
+    marks = re.compile("|".join(map(re.escape, (first, *others))))
+    return lambda text: marks.search(text) is not None
 
 
 # How often at most, when, and what. Entities come first, so that escaped tags are seen; blanks

@@ -23,6 +23,10 @@ from .stores.chroma import VectorStore, discard
 log = logging.getLogger(__name__)
 
 STORE_BATCH = 2000  # vectors in one go to Chroma
+SMALL = (
+    20_000  # vectors that are compared exactly: faster than opening Chroma, as fast as asking it
+)
+OUT = -2.0  # stands for the cosine of what may not be found
 NEAR_1 = 1e-3  # a vector read back from Chroma may differ so much in any number
 
 Hit = tuple[str, str, float]
@@ -45,6 +49,7 @@ class VectorIndex:
         self._passages = PassageTable(database)
         self._store: VectorStore | None = None
         self._damage: str | None = None
+        self._whole: tuple[int, Block] | None = None  # version and content of a small library
         self._guard = threading.RLock()
 
     def close(self) -> None:
@@ -176,8 +181,8 @@ class VectorIndex:
     ) -> list[Hit]:
         """Return the passages nearest to a query vector.
 
-        Chroma answers where this process may hold it; vectors that have not reached it, a subset
-        of papers, and a library that another process holds are compared exactly.
+        A small library, a subset of papers, and a library that another process holds are compared
+        exactly. Chroma answers for a big one; vectors that have not reached it are compared too.
 
         Args:
             vector: ``(dim,)`` float32 of length 1.
@@ -188,6 +193,8 @@ class VectorIndex:
             (passage id, paper id, cosine), each passage once, best first; empty when nothing is
             embedded.
         """
+        if (whole := self._small()) is not None:
+            return _best(_nearest_in(whole, vector, limit, allowed=allowed), limit)
         store = None if allowed is not None else self._usable()
         if store is None:
             return self._exact(vector, limit, allowed=allowed)
@@ -200,6 +207,19 @@ class VectorIndex:
         owners = self._passages.stored_owners([passage_id for passage_id, _ in hits])
         found = {name: (name, owners[name], cosine) for name, cosine in hits if name in owners}
         return _best(({hit[0]: hit for hit in waiting} | found).values(), limit)
+
+    def _small(self) -> Block | None:
+        """Return all vectors of a small library, kept until any of them changes; else None."""
+        version = self._passages.vectors_version()
+        kept = self._whole
+        if kept is not None and kept[0] == version and len(kept[1].ids) <= SMALL:
+            return kept[1]
+        self._whole = None
+        if self._passages.count_vectors() > SMALL:
+            return None
+        blocks = [*self._passages.blocks(), Block((), (), np.zeros(0, np.float32))]
+        self._whole = version, blocks[0]
+        return blocks[0]
 
     def _usable(self) -> VectorStore | None:
         """Return Chroma, or None while another process holds it or it is damaged."""
@@ -284,7 +304,9 @@ def _best(hits: Iterable[Hit], limit: int) -> list[Hit]:
     return heapq.nsmallest(limit, hits, key=lambda hit: (-hit[2], hit[0]))
 
 
-def _nearest_in(block: Block, vector: Vectors, limit: int) -> list[Hit]:
+def _nearest_in(
+    block: Block, vector: Vectors, limit: int, *, allowed: Sequence[str] | None = None
+) -> list[Hit]:
     try:
         matrix = block.matrix(len(vector))
     except ValueError as exc:
@@ -294,9 +316,13 @@ def _nearest_in(block: Block, vector: Vectors, limit: int) -> list[Hit]:
             "everything again: citewell rebuild --embed"
         ) from exc
     cosines = np.clip(matrix @ vector, -1.0, 1.0)
+    if allowed is not None:
+        wanted = set(allowed)
+        cosines[[owner not in wanted for owner in block.paper_ids]] = OUT
     rank = len(cosines) - limit
     least = np.partition(cosines, rank)[rank] if rank > 0 else -1.0
-    best = np.flatnonzero(cosines >= least)  # with all that tie for the last place
+    # with all that tie for the last place
+    best = np.flatnonzero((cosines >= least) & (cosines > OUT))
     return [(block.ids[i], block.paper_ids[i], float(cosines[i])) for i in map(int, best)]
 
 

@@ -83,7 +83,7 @@ def new_index(folder, model=None):
 
 
 def add(index, records):
-    return add_records(index, "papers.jsonl", records)
+    return add_records(index, "papers.jsonl", records, wait=True)
 
 
 def counts_of(report):

@@ -25,7 +25,7 @@ def settings(tmp_path):
 @pytest.fixture
 def library(tmp_path, settings):
     with open_library("first", settings=settings, create=True) as library:
-        library.add(write_jsonl(tmp_path / "p.jsonl", papers(60, sentences=8)))
+        library.add(write_jsonl(tmp_path / "p.jsonl", papers(60, sentences=8)), wait=True)
         yield library
 
 
@@ -49,6 +49,7 @@ def test_a_restored_library_gives_the_same_answers_and_embeds_nothing(
         assert again.name == "Ünïcode ✓ (2024)_"
         assert again.status(check=True).problems == ()
         assert answers(again) == before
+        again.sync()
         assert content_of(again._index) == content
     assert sorted(path.name for path in settings.home.iterdir()) == ["first", again.folder.name]
 
@@ -60,6 +61,7 @@ def test_a_backup_is_whole_while_papers_are_pending_and_updates_wait(tmp_path, l
         )
         library._index.catalogue.put_update(library.papers()[3])
     with restore(library.backup(tmp_path / "x.backup"), "again", settings=settings) as again:
+        again.sync()
         assert again.status(check=True).problems == ()
         assert again.status().embedded == library.status().passages
 

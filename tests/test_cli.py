@@ -46,7 +46,7 @@ def quick_embedder(monkeypatch):
 @pytest.fixture
 def filled(citewell):
     """The program, with a library of three papers."""
-    assert citewell("add", PAPERS).code == 0
+    assert citewell("add", PAPERS, "--wait").code == 0
     return citewell
 
 
@@ -157,7 +157,7 @@ def test_a_terminal_without_unicode_gets_marks_and_json_stays_exact(citewell, mo
 
 
 def test_adding_counts_every_record_and_adding_again_writes_nothing(citewell):
-    first = citewell("add", PAPERS, "--json").json
+    first = citewell("add", PAPERS, "--wait", "--json").json
     assert (first["read"], first["added"], first["failed"]) == (3, 3, 0)
     assert first["embedded"] == first["vectors_written"] == 3
     again = citewell("add", PAPERS, "--json").json

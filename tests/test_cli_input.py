@@ -20,7 +20,7 @@ def quick_embedder(monkeypatch):
 
 @pytest.fixture
 def filled(citewell):
-    assert citewell("add", PAPERS).code == 0
+    assert citewell("add", PAPERS, "--wait").code == 0
     return citewell
 
 

@@ -146,7 +146,7 @@ def test_a_paper_is_shown_as_it_was_when_it_was_cited(kept):
 def test_removed_papers_stay_in_the_conversations_that_cite_them(tmp_path):
     settings = settings_for(tmp_path, abstain_below=0.0)
     with open_library("kept", settings=settings, create=True) as library:
-        library.add(write_jsonl(tmp_path / "p.jsonl", papers(12)))
+        library.add(write_jsonl(tmp_path / "p.jsonl", papers(12)), wait=True)
         said = library.ask("What is the mark of paper number 7?")
         assert said.citations
         made = tell(library.conversations, said)

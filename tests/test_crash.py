@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rag.library import open_library
-from tests.storage import content_of, dump, papers, settings_for, write_jsonl
+from tests.storage import content_of, papers, settings_for, write_jsonl
 
 ROOT = Path(__file__).parent.parent
 KILLED = -9
@@ -75,9 +75,9 @@ MOMENTS = [
     ("rag.importing:_store", 1, "after"),
     ("rag.stores.lexical:TermStore.write", 1, "inside 5"),
     ("rag.stores.lexical:TermStore.write", 1, "after"),
-    ("rag.index:Index._swap", 2, "after"),
+    ("rag.syncing:Syncer._swap", 2, "after"),
     ("rag.passages:PassageTable.put_vectors", 9, "before"),
-    ("rag.index:Index._embed_what_works", 2, "after"),
+    ("rag.syncing:Syncer._embed_what_works", 2, "after"),
     ("rag.stores.chroma:VectorStore.delete", 1, "after"),
     ("rag.stores.chroma:VectorStore.upsert", 1, "inside 20"),
     ("rag.stores.chroma:VectorStore.upsert", 1, "after"),
@@ -95,12 +95,13 @@ def test_a_kill_at_any_moment_is_finished_by_the_next_open(
     order = {"home": str(settings.home), "library": "x", "file": str(source / "new.jsonl")}
     assert zygote(**order, where=where, call=call, when=when) == KILLED
     with open_library("x", settings=settings) as library:
+        library.sync()
         assert library.status(check=True).problems == ()
         assert not library.has_work
         stored = {p.id for p in library.papers()}
         assert len(stored) in (BEFORE, AFTER)  # one transaction holds the whole file
         assert {name for name, _ in library._index.terms.search("paper", 1000)} == stored
-        report = library.add(source / "new.jsonl")
+        report = library.add(source / "new.jsonl", wait=True)
         assert report.added == AFTER - len(stored)
         assert library.status(check=True).problems == ()
         assert content_of(library._index) == wanted
@@ -118,9 +119,8 @@ def test_a_kill_at_some_time_is_finished_by_the_next_open(
     when = f"inside {moment_ms}"
     assert zygote(**order, where="rag.library:Library.add", call=1, when=when) in (0, KILLED)
     with open_library("x", settings=settings) as library:
-        assert library.status(check=True).problems == ()
         assert len(library.papers()) in (BEFORE, AFTER)
-        library.add(source / "new.jsonl")
+        library.add(source / "new.jsonl", wait=True)
         assert library.status(check=True).problems == ()
         assert content_of(library._index) == wanted
 
@@ -134,6 +134,7 @@ def test_a_kill_while_a_library_is_made_leaves_none_or_a_whole_one(tmp_path, zyg
         assert not (settings.home / "x").exists()
     assert zygote(**order, where="rag.manifest:write", call=2, when="before") == KILLED
     with open_library("x", settings=settings) as library:
+        library.sync()
         assert library.status(check=True).problems == ()
         assert len(library.papers()) == 3
         assert library.status().embedded == 3
@@ -149,12 +150,12 @@ def test_a_second_kill_while_the_first_is_being_finished_loses_nothing(
     for where in (
         "rag.importing:_store",
         "rag.stores.lexical:TermStore.write",
-        "rag.index:Index._swap",
+        "rag.syncing:Syncer._swap",
         "rag.stores.chroma:VectorStore.upsert",
     ):
         assert zygote(**order, where=where, call=1, when="after") == KILLED
     with open_library("x", settings=settings) as library:
-        library.add(source / "new.jsonl")
+        library.add(source / "new.jsonl", wait=True)
         assert library.status(check=True).problems == ()
         assert content_of(library._index) == wanted
 
@@ -166,6 +167,7 @@ def test_a_killed_writer_leaves_no_lock_behind(tmp_path, zygote):
     where = "rag.stores.lexical:_document"  # Tantivy's writer, ours and Chroma's are all held
     assert zygote(**order, where=where, call=2, when="before") == KILLED
     with open_library("x", settings=settings) as library:
-        before = dump(library.folder)
-        assert library.add(file).unchanged == 3
-        assert dump(library.folder) == before
+        library.sync()
+        before = content_of(library._index)
+        assert library.add(file, wait=True).unchanged == 3
+        assert content_of(library._index) == before

@@ -21,7 +21,7 @@ def quick_embedder(monkeypatch):
 @pytest.fixture
 def filled(citewell):
     """The program, with a library of six papers."""
-    citewell("add", TINY / "corpus.jsonl")
+    citewell("add", TINY / "corpus.jsonl", "--wait")
     return citewell
 
 

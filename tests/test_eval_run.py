@@ -69,7 +69,7 @@ def settings(monkeypatch):
 @pytest.fixture
 def library(settings):
     with open_library("tiny", settings=settings, create=True) as library:
-        library.add(TINY / "corpus.jsonl")
+        library.add(TINY / "corpus.jsonl", wait=True)
         yield library
 
 

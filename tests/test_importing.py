@@ -169,7 +169,13 @@ def test_the_papers_of_an_import_can_be_named(index):
 
 def test_progress_tells_every_stage(index):
     stages = Counter()
-    add_records(index, "f", papers(5), progress=lambda stage, done, total: stages.update([stage]))
+    add_records(
+        index,
+        "f",
+        papers(5),
+        wait=True,
+        progress=lambda stage, done, total: stages.update([stage]),
+    )
     assert set(stages) == {"reading", "embedding", "storing"}
 
 

@@ -14,7 +14,7 @@ from rag.errors import (
     SettingsError,
 )
 from rag.folders import folder_for
-from rag.library import FINISHED_AT_OPEN, Library, delete_library, libraries, open_library
+from rag.library import Library, delete_library, libraries, open_library
 from rag.schema import Filters
 from rag.settings import Settings
 from tests.storage import dump, paper, papers, settings_for, write_jsonl
@@ -28,7 +28,7 @@ def settings(tmp_path):
 @pytest.fixture
 def library(tmp_path, settings):
     with open_library("first", settings=settings, create=True) as library:
-        library.add(write_jsonl(tmp_path / "p.jsonl", papers(30)))
+        library.add(write_jsonl(tmp_path / "p.jsonl", papers(30)), wait=True)
         yield library
 
 
@@ -71,7 +71,7 @@ def test_b13_a_name_that_cannot_be_used_is_refused(settings, name):
 @pytest.mark.parametrize("name", ["A", "Ünïcode ✓ (2024)_", "x" * 200, "../../x"])
 def test_b13_libraries_of_any_name_work_and_are_listed_by_it(tmp_path, settings, name):
     with open_library(name, settings=settings, create=True) as library:
-        assert library.add(write_jsonl(tmp_path / "p.jsonl", papers(3))).added == 3
+        assert library.add(write_jsonl(tmp_path / "p.jsonl", papers(3)), wait=True).added == 3
         assert library.name == name
     with open_library(name, settings=settings) as library:
         assert len(library.search("mark1")) == 3
@@ -181,15 +181,16 @@ def test_an_embedder_that_cannot_be_loaded_keeps_no_library_shut(library, monkey
     monkeypatch.setattr("rag.embedders.build", gone)
     with open_library("first", settings=settings) as again:
         assert len(again.papers()) == 30
-        assert any("wait for their vectors: 1" in line for line in again.status().problems)
+        assert again.waiting == 1
+        assert "embedding model is missing" in again.embed().error
     monkeypatch.undo()
     with open_library("first", settings=settings) as again:
+        assert again.embed().error is None
+        assert again.waiting == 0
         assert again.status(check=True).problems == ()
 
 
-def test_a_very_big_rest_is_not_embedded_at_open(library, settings, monkeypatch):
-    monkeypatch.setattr("rag.library.FINISHED_AT_OPEN", 2)
-    assert FINISHED_AT_OPEN > 2
+def test_an_open_makes_papers_searchable_and_embeds_nothing(library, settings):
     with library._index.database.transaction():
         for sql in (
             "UPDATE passages SET vector = NULL, stored = 0 WHERE seq <= 5",
@@ -203,13 +204,14 @@ def test_a_very_big_rest_is_not_embedded_at_open(library, settings, monkeypatch)
         assert again.sync().embedded == 5
 
 
-def test_progress_is_told_while_an_open_finishes_work(library, settings):
+def test_embedding_tells_its_progress_and_what_it_did(library):
     with library._index.database.transaction():
         library._index.database.connection.execute("UPDATE passages SET vector = NULL, stored = 0")
-    library.close()
     stages = []
-    open_library("first", settings=settings, progress=lambda *what: stages.append(what)).close()
+    done = library.embed(progress=lambda *what: stages.append(what))
     assert ("embedding", 30, 30) in stages
+    assert (done.done, done.waiting, done.error) == (30, 0, None)
+    assert library.status(check=True).problems == ()
 
 
 # ---- papers --------------------------------------------------------------------------------------
@@ -217,7 +219,7 @@ def test_progress_is_told_while_an_open_finishes_work(library, settings):
 
 def test_the_same_file_again_writes_nothing(tmp_path, library):
     before = dump(library.folder)
-    report = library.add(tmp_path / "p.jsonl")
+    report = library.add(tmp_path / "p.jsonl", wait=True)
     assert (report.unchanged, report.embedded, report.terms_written, report.vectors_written) == (
         30, 0, 0, 0,
     )  # fmt: skip
@@ -228,13 +230,13 @@ def test_a_file_that_cannot_be_read_is_one_failed_record_and_the_others_are_stor
     tmp_path, library
 ):
     more = write_jsonl(tmp_path / "more.jsonl", papers(32))
-    report = library.add([tmp_path / "missing.jsonl", more, tmp_path])
+    report = library.add([tmp_path / "missing.jsonl", more, tmp_path], wait=True)
     assert (report.read, report.added, report.unchanged, report.failed) == (34, 2, 30, 2)
     assert {bad.file for bad in report.bad} == {"missing.jsonl", tmp_path.name}
 
 
 def test_an_import_can_be_undone(tmp_path, library):
-    report = library.add(write_jsonl(tmp_path / "more.jsonl", papers(35)))
+    report = library.add(write_jsonl(tmp_path / "more.jsonl", papers(35)), wait=True)
     assert library.undo_import(report.import_id) == 5
     assert len(library.papers()) == 30
     assert library.undo_import(report.import_id) == 0
@@ -273,7 +275,9 @@ def test_an_empty_library_is_searched_without_an_embedder(settings, monkeypatch)
 
 
 def test_status_counts(tmp_path, library):
-    library.add(write_jsonl(tmp_path / "t.jsonl", [paper(99, abstract="", raw_abstract="")]))
+    library.add(
+        write_jsonl(tmp_path / "t.jsonl", [paper(99, abstract="", raw_abstract="")]), wait=True
+    )
     status = library.status()
     assert (status.papers, status.passages, status.embedded, status.searchable) == (31,) * 4
     assert (status.title_only, status.embedder, status.dim) == (1, "word-hash", 256)
@@ -291,10 +295,9 @@ def test_status_names_what_waits(library):
     problems = library.status().problems
     assert [line.partition(".")[0] for line in problems] == [
         "Papers not searchable yet: 2",
-        "Passages that wait for their vectors: 3",
         "Changed papers that wait for their vectors: 1",
     ]
-    assert all("citewell rebuild" in line for line in problems)
+    assert all(line.endswith(("citewell rebuild", "citewell embed")) for line in problems)
 
 
 def test_a_destroyed_library_is_gone(library, settings):
@@ -319,7 +322,7 @@ def test_eight_threads_ask_while_one_adds(tmp_path, library):
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
         thread.start()
-    report = library.add(write_jsonl(tmp_path / "more.jsonl", papers(300)))
+    report = library.add(write_jsonl(tmp_path / "more.jsonl", papers(300)), wait=True)
     stop.set()
     for thread in threads:
         thread.join(60)

@@ -39,7 +39,7 @@ def another_process(settings, *what):
 def settings(tmp_path):
     settings = settings_for(tmp_path)
     with open_library("x", settings=settings, create=True) as library:
-        library.add(write_jsonl(tmp_path / "first.jsonl", papers(20)))
+        library.add(write_jsonl(tmp_path / "first.jsonl", papers(20)), wait=True)
     return settings
 
 
@@ -49,7 +49,7 @@ def test_b31_a_second_writer_is_refused_within_a_second_and_told_who_writes(tmp_
         with open_library("x", settings=settings) as library:
             library.search("paper")  # all that is loaded later is loaded
             for write in (
-                lambda: library.add(more),
+                lambda: library.add(more, wait=True),
                 lambda: library.remove([library.papers()[0].id]),
                 library.rebuild,
                 library.sync,
@@ -64,7 +64,7 @@ def test_b31_a_second_writer_is_refused_within_a_second_and_told_who_writes(tmp_
         process.kill()
         process.wait(10)
         with open_library("x", settings=settings) as library:
-            assert library.add(more).added == 10  # free as soon as its owner is dead
+            assert library.add(more, wait=True).added == 10  # free as soon as its owner is dead
 
 
 def test_b31_a_second_process_never_opens_chroma_and_finds_the_same(
@@ -86,7 +86,7 @@ def test_b31_a_second_process_never_opens_chroma_and_finds_the_same(
             assert library._index.nearest(query, 20) == exact
             (problem,) = library.status(check=True).problems
             assert problem.startswith(f"Chroma is held by process {process.pid}")
-            report = library.add(write_jsonl(tmp_path / "more.jsonl", papers(30)))
+            report = library.add(write_jsonl(tmp_path / "more.jsonl", papers(30)), wait=True)
             assert (report.added, report.embedded, report.vectors_written) == (10, 10, 0)
             assert len(library._index.nearest(query, 100)) == 30
             with pytest.raises(LibraryBusyError, match=f"in use by process {process.pid}"):

@@ -390,7 +390,8 @@ BAD = BadRecord("papers.jsonl", 41, "'abstract' is empty.\nFix the line.")
         pytest.param(
             ImportReport(read=1, added=1, pending=1, notes=(Note("a.ris", "2 lines ignored.", 3),)),
             "1 record read in 0.0 s: 1 added.\n"
-            "1 paper can be found by words and still wait for a vector. Finish: citewell rebuild\n"
+            "All can be asked now. 1 paper still waits for vectors, which are made when a question "
+            "wants them, in the chat page, or\n  by: citewell embed\n"
             "Note: a.ris, line 3: 2 lines ignored.",
             id="pending and notes",
         ),
@@ -423,16 +424,17 @@ STATUS = Status("default", "/data/default", 40, 52, 50, 40, 1, "minilm", 384)
 
 
 def test_status_names_problems_and_says_how_deep_it_looked():
-    assert render.status_text(STATUS).splitlines() == [
+    assert render.status_text(replace(STATUS, embedded=52)).splitlines() == [
         "Library 'default' in /data/default",
         "40 papers, 1 of them without an abstract; 40 searchable",
-        "52 passages; 50 embedded with minilm (384 dimensions)",
+        "52 passages; 52 embedded with minilm (384 dimensions)",
         "No problems found. Compare all parts: citewell status --check",
     ]
     assert render.status_text(replace(STATUS, checked=True)).endswith("No problems found.")
     broken = render.status_text(replace(STATUS, problems=("2 passages wait.",), dim=0))
     assert broken.endswith("Problem: 2 passages wait.")
     assert "dimensions" not in broken
+    assert "The others are embedded when a question wants them" in render.status_text(STATUS)
 
 
 def test_status_json_has_the_promised_keys():

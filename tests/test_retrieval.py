@@ -127,7 +127,7 @@ def test_filters_that_match_nothing_find_nothing_and_search_nothing(index, monke
 
 def test_timings_name_both_engines(index):
     found = Searcher(index).search("moss")
-    assert set(found.timings_ms) == {"terms", "vectors"}
+    assert set(found.timings_ms) == {"terms", "question", "vectors"}
     assert all(value >= 0 for value in found.timings_ms.values())
 
 

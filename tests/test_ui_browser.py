@@ -45,7 +45,7 @@ def site(tmp_path_factory):
     file = home / "evil.jsonl"
     file.write_text(json.dumps(EVIL))
     with open_library("evil", settings=load_settings(home=home), create=True) as library:
-        library.add(file)
+        library.add(file, wait=True)
     with running(home) as running_site:
         yield running_site
 

@@ -42,7 +42,7 @@ def shelf(tmp_path, told):
         '{"title": "Carps", "abstract": "Carps live in ponds.", "year": 2021}\n'
     )
     with open_library("small", settings=settings, create=True) as library:
-        library.add(file)
+        library.add(file, wait=True)
     shelf = Shelf(settings, "small")
     yield shelf
     shelf.close()

@@ -201,7 +201,7 @@ def test_an_import_can_be_undone(library, uploads):
 def test_a_cancelled_import_keeps_what_was_stored(library, uploads):
     class Slow:
         def add(self, path, progress, watch):
-            report = library.add(path, watch=watch)
+            report = library.add(path, wait=True, watch=watch)
             job.cancel()
             progress("reading", 1, 0)
             return report

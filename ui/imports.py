@@ -152,6 +152,7 @@ class ImportJob:
                 before = self.state.reports
                 report = self._library.add(
                     path,
+                    wait=True,
                     progress=self._told,
                     watch=partial(self._seen, path.name),
                 )

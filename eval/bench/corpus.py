@@ -91,7 +91,7 @@ def _facts(library: Library, path: Path, note: Path, progress: Progress) -> Fact
             library.sync(progress)
         return kept
     began = time.perf_counter()
-    report = library.add(path, progress=progress)
+    report = library.add(path, wait=True, progress=progress)
     if report.pending:
         raise RagError(
             f"{report.pending} papers of {str(path)!r} could not be embedded: "

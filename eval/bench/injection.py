@@ -167,7 +167,7 @@ def _poisoned(library: Library, attack: Attack) -> Iterator[None]:
         file = Path(folder) / "poisoned.jsonl"
         row = {"id": attack.id, "title": attack.title, "abstract": attack.abstract}
         file.write_text(json.dumps(row) + "\n", "utf-8")
-        report = library.add(file)
+        report = library.add(file, wait=True)
     if report.import_id is None or not report.added:
         reason = report.bad[0].reason if report.bad else "The library holds it already."
         raise RecordError(

@@ -15,6 +15,7 @@ from .options import (
     open_as_it_is,
     open_named,
     print_json,
+    profile_option,
     progress_bar,
     take_filters,
     write_text,
@@ -25,16 +26,24 @@ from .options import (
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, readable=False))
 @click.option("--format", "format_", help="listing, bibtex, ris or jsonl (default: find out).")
 @click.option("--encoding", help="Text encoding of the files (default: find out).")
+@click.option("--wait", is_flag=True, help="Make all vectors now, which takes minutes for many.")
 @json_option
 @embedder_option
+@profile_option
 @library_option
 def add(
-    files: tuple[Path, ...], format_: str | None, encoding: str | None, as_json: bool, **flags: Any
+    files: tuple[Path, ...],
+    format_: str | None,
+    encoding: str | None,
+    wait: bool,
+    as_json: bool,
+    **flags: Any,
 ) -> None:
     """Add files of papers to a library, which is made when there is none.
 
     Read are BibTeX, RIS, JSON lines and paper-search listings. Adding a file again changes only
-    what changed in it. A bad record is named and the others are stored.
+    what changed in it. A bad record is named and the others are stored. The papers can be asked at
+    once; vectors are made when a question wants them, in the chat page, or by `citewell embed`.
 
     \b
     Examples:
@@ -45,13 +54,36 @@ def add(
     from .. import render
 
     with open_named(create=True, **flags) as library, progress_bar() as bar:
-        report = library.add(files, format=format_, encoding=encoding, progress=bar)
+        report = library.add(files, format=format_, encoding=encoding, wait=wait, progress=bar)
     if as_json:
         print_json(json_of.report_json(report))
     else:
         click.echo(render.report_text(report), err=not report.stored)
-    if not report.stored or report.pending:
+    if not report.stored or (wait and report.pending):
         sys.exit(1)
+
+
+@click.command()
+@embedder_option
+@profile_option
+@library_option
+def embed(**flags: Any) -> None:
+    """Make the vectors that papers still wait for.
+
+    Papers are found by their words before that, and a question makes the vectors it wants itself.
+    Others may ask and add meanwhile. Stop it at any time: what is made stays.
+
+    \b
+    Example:
+      citewell embed --library neurips
+    """
+    with open_named(create=True, **flags) as library, progress_bar() as bar:
+        done = library.embed(progress=bar)
+    if done.error:
+        raise RagError(
+            f"{done.done} passages were embedded; {done.waiting} papers still wait: {done.error}"
+        )
+    click.echo(f"{done.done} passages were embedded. Every paper has its vectors.")
 
 
 @click.command("list")
@@ -263,6 +295,7 @@ COMMANDS = (
     list_papers,
     show,
     remove,
+    embed,
     rebuild,
     status,
     list_libraries,

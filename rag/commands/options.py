@@ -34,6 +34,13 @@ def embedder_option(command: F) -> F:
     return click.option("--embedder", help="'minilm' (default) or 'st:FOLDER'.")(command)
 
 
+def profile_option(command: F) -> F:
+    """Add --profile."""
+    return click.option(
+        "--profile", help="'fast' (no vectors in the background), 'balanced' or 'best'."
+    )(command)
+
+
 def filter_options(command: F) -> F:
     """Add the options that restrict which papers are used."""
     for option in (
@@ -101,8 +108,8 @@ def open_named(*, create: bool = False, sample: bool = False, **flags: Any) -> "
         library = open_library(settings=settings, create=create, progress=bar)
     if (waiting := library.waiting) and not create:
         click.echo(
-            f"note: {waiting} papers still wait for their vectors and are found by their words "
-            f"only. Finish: citewell rebuild",
+            f"note: {waiting} papers still wait for their vectors; a question makes those it "
+            f"wants. Make all: citewell embed",
             err=True,
         )
     return library

@@ -4,8 +4,8 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ WRITER_BYTES = 64_000_000
 FIELDS = (("text", 1.0), ("meta", 0.5))  # field and weight: short fields help, but do not decide
 MAX_AUTHORS = 100  # of a long author list; more would only cost room
 _CJK = re.compile(r"([\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])")
+_PUNCTUATION = re.compile(r"[\W_]+")
+_ASCII_COMPOUND = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]++(?:[-_+^./]{1,2}[A-Za-z0-9]++)+")
 _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]++(?:[-_+^.·/]{1,2}[^\W_]++)+")
 
 
@@ -29,8 +31,12 @@ def searchable(text: str) -> str:
     Compatibility forms are unified (``²`` is ``2``), Chinese and Japanese characters stand alone,
     and a compound such as ``Chain-of-Glimpse`` also stands joined, so that names match exactly.
     """
-    plain = _CJK.sub(r" \1 ", unicodedata.normalize("NFKC", _sound(text)))
-    joined = [re.sub(r"[\W_]+", "", word) for word in _COMPOUND.findall(plain)]
+    if text.isascii():
+        plain, compound = text, _ASCII_COMPOUND
+    else:
+        plain = _CJK.sub(r" \1 ", unicodedata.normalize("NFKC", _sound(text)))
+        compound = _COMPOUND
+    joined = [_PUNCTUATION.sub("", word) for word in compound.findall(plain)]
     return " ".join([plain, *joined])
 
 
@@ -98,14 +104,10 @@ class TermStore:
         Raises:
             IndexMismatchError: The folder is damaged, or the disk is full; nothing was committed.
         """
-        with self._committed() as writer:
-            for paper_id in forget:
-                writer.delete_documents_by_term("id", paper_id)
-            count = 0
-            for paper in papers:
-                writer.delete_documents_by_term("id", paper.id)
-                writer.add_document(_document(paper))
-                count += 1
+        with self.writing() as writer:
+            writer.forget(forget)
+            count = writer.put(papers)
+            writer.commit()
         return count
 
     def rewrite(self, papers: Iterable[Paper]) -> int:
@@ -117,24 +119,27 @@ class TermStore:
         Raises:
             IndexMismatchError: The folder is damaged, or the disk is full; nothing was committed.
         """
-        with self._committed() as writer:
-            writer.delete_all_documents()
-            count = 0
-            for paper in papers:
-                writer.add_document(_document(paper))
-                count += 1
+        with self.writing() as writer:
+            writer.forget_all()
+            count = writer.put(papers)
+            writer.commit()
         return count
 
     @contextmanager
-    def _committed(self) -> Iterator[Any]:
-        """Yield a writer and commit what it was given; an error leaves the index as it was."""
+    def writing(self) -> Iterator["TermWriter"]:
+        """Yield a writer; what it was given and has not committed is dropped at the end.
+
+        Raises:
+            IndexMismatchError: The folder is damaged, or the disk is full.
+        """
         with self._told():
             writer = self._index.writer(heap_size=WRITER_BYTES, num_threads=1)
-            try:
+        try:
+            with self._told():
                 writer.garbage_collect_files()  # a killed writer's file would be in the way
-                yield writer
-                writer.commit()
-            finally:  # a writer that is kept would keep Tantivy's lock
+            yield TermWriter(writer, self._told)
+        finally:  # a writer that is kept would keep Tantivy's lock
+            with self._told():
                 writer.wait_merging_threads()
 
     def count(self) -> int:
@@ -248,6 +253,40 @@ class TermStore:
         with self._told():
             self._index.reload()
             return self._index.searcher()
+
+
+class TermWriter:
+    """Writes papers to a lexical index; Tantivy works in a thread of its own."""
+
+    def __init__(self, writer: Any, told: Callable[[], AbstractContextManager[None]]) -> None:
+        self._writer = writer
+        self._told = told
+
+    def put(self, papers: Iterable[Paper]) -> int:
+        """Take papers in place of their earlier versions and return how many there were."""
+        count = 0
+        with self._told():
+            for paper in papers:
+                self._writer.delete_documents_by_term("id", paper.id)
+                self._writer.add_document(_document(paper))
+                count += 1
+        return count
+
+    def forget(self, ids: Iterable[str]) -> None:
+        """Drop papers."""
+        with self._told():
+            for paper_id in ids:
+                self._writer.delete_documents_by_term("id", paper_id)
+
+    def forget_all(self) -> None:
+        """Drop every paper."""
+        with self._told():
+            self._writer.delete_all_documents()
+
+    def commit(self) -> None:
+        """Let readers see what was given until now."""
+        with self._told():
+            self._writer.commit()
 
 
 def _schema() -> Any:

@@ -29,7 +29,7 @@ def main():
             sys.stdin.read()
         else:
             say("holding")
-            report = library.add(rest[0])
+            report = library.add(rest[0], wait=True)
             say(f"added {report.added}")
 
 

@@ -48,7 +48,7 @@ def child(order):
         arm(order["where"], order["call"], order["when"])
     settings = Settings(home=order["home"], embedder="word-hash")
     with open_library(order["library"], settings=settings, create=True) as library:
-        library.add(order["file"])
+        library.add(order["file"], wait=order.get("wait", True))
 
 
 def main():
