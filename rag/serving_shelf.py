@@ -18,6 +18,7 @@ from . import manifest as manifests
 from .errors import RagError
 from .index import Progress, no_progress
 from .library import Library, open_library
+from .serving_work import Stopped
 from .settings import Settings
 
 log = logging.getLogger(__name__)
@@ -29,7 +30,7 @@ IDLE_S = 1800.0
 CLOSED_WITHIN_S = 60.0
 POLL_S = 0.1
 
-OF_THE_INDEX = ("embedder", "embed_batch", "embed_budget", "profile")
+OF_THE_INDEX = ("embedder", "embed_batch", "embed_budget")
 
 Key = tuple[str, *tuple[object, ...]]
 Check = Callable[[], None]
@@ -65,8 +66,16 @@ class _Slot:
         return self.library is not None and self.mark is not None and self.mark == _mark(folder)
 
     def is_idle(self, idle_s: float) -> bool:
-        """Say whether nobody has used it for so many seconds."""
-        return not self.users and time.monotonic() - self.last >= idle_s
+        """Say whether nobody has used it for so many seconds, and nothing is made for it."""
+        return not self.users and time.monotonic() - self.last >= idle_s and not self.is_indexing
+
+    @property
+    def is_indexing(self) -> bool:
+        """Say whether vectors are being made in the background."""
+        if self.library is None:
+            return False
+        background = self.library.indexing()
+        return background.running and background.waiting > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +139,7 @@ class Opened:
 
         Raises:
             RagError: It cannot be opened.
+            Stopped: The server is ending.
         """
         opening = Opening(folders.display_name(name), settings, progress, sample)
         slot = self._taken(opening)
@@ -176,7 +186,7 @@ class Opened:
         folder = folders.folder_for(self.home, opening.name)
         with self._guard:
             if self._closed:
-                raise RagError("The server is ending. Ask again.")
+                raise Stopped  # the caller answers without us
             slot = self._slots.get(opening.key)
             if slot is not None and slot.is_good(folder):
                 slot.users += 1
@@ -207,13 +217,19 @@ class Opened:
             slot.future.set_exception(exc)
 
     def opened(self, opening: Opening) -> Library:
-        """Open a library; replaced by whoever has libraries open already."""
+        """Open a library and go on with it in the background.
+
+        Replaced by whoever has libraries open already.
+        """
         settings, progress = opening.settings, opening.progress
         if opening.sample:
             from .samples import open_sample
 
-            return open_sample(settings, progress=progress)
-        return open_library(opening.name, settings=settings, progress=progress)
+            library = open_sample(settings, progress=progress)
+        else:
+            library = open_library(opening.name, settings=settings, progress=progress)
+        library.start_indexer()
+        return library
 
     def _view(self, slot: _Slot, library: Library, settings: Settings) -> Library:
         """Return the library as it is asked with some settings; engines are kept."""

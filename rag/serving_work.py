@@ -16,7 +16,7 @@ POLL_S = 0.1
 
 
 class Stopped(BaseException):
-    """Raised inside the thread of a request that nobody waits for any more."""
+    """Raised inside the thread of a request that nobody waits for, or can be answered, any more."""
 
 
 class Work:

@@ -20,13 +20,17 @@ from rag import remote, serving_files
 from rag.commands.serving import load
 from rag.errors import LibraryBusyError, RagError
 from rag.library import open_library
-from rag.serving import Server
+from rag.serving import Server, _listener
 from rag.serving_door import LARGEST
 from rag.serving_files import NONCE, PROOF, Announcement
 from rag.serving_requests import wanted
 from rag.serving_shelf import Opened
+from rag.serving_work import Stopped
 from rag.settings import CONFIG_NAME, NOT_FROM_A_FOLDER, load_settings
 from tests import slow_llm
+from ui.beside import PageLibraries
+from ui.server import Address, Beside, bind
+from ui.shelf import Shelf
 
 PAPERS = Path(__file__).parent / "data" / "cli" / "papers.jsonl"
 QUESTION = "How much less acid does the coffee hold?"
@@ -303,8 +307,39 @@ def test_libraries_beyond_the_most_and_idle_ones_are_closed(filled, monkeypatch)
     assert opened.names() == ["a"]
     opened.close()
     assert opened.names() == []
-    with pytest.raises(RagError, match="ending"), opened.lend("a", settings):
+    with pytest.raises(Stopped), opened.lend("a", settings):
         pass
+
+
+def test_who_asks_while_a_server_ends_answers_alone(server, filled):
+    server._opened.close()
+    run = filled("ask", QUESTION)
+    assert (run.code, run.err) == (0, "")
+    assert "acid" in run.out
+
+
+def test_what_waits_is_embedded_in_the_background_of_a_server(filled, tmp_path):
+    more = tmp_path / "more.jsonl"
+    more.write_text(json.dumps({"id": "z", "title": "Zeppelins", "abstract": "Zeppelins float."}))
+    assert filled("add", more).code == 0
+    opened = Opened(load_settings().home)
+    with opened.lend("default", load_settings()) as library:
+        wait_for(lambda: library.waiting == 0)
+    wait_for(lambda: not opened.sweep(idle_s=0) and opened.names() == [])
+    opened.close()
+
+
+def test_papers_that_wait_are_noted_as_without_a_server(filled, tmp_path, monkeypatch):
+    monkeypatch.setenv("CITEWELL_PROFILE", "fast")
+    monkeypatch.setenv("CITEWELL_EMBED_BUDGET", "0")
+    more = tmp_path / "more.jsonl"
+    more.write_text(json.dumps({"id": "z", "title": "Zeppelins", "abstract": "Zeppelins float."}))
+    assert filled("add", more).code == 0
+    here = filled("search", "zeppelins", "--no-server")
+    with serving():
+        there = filled("search", "zeppelins")
+    assert there == here
+    assert there.err.startswith("note: 1 papers still wait")
 
 
 def test_models_beyond_the_most_are_stopped_when_nobody_uses_them(filled, monkeypatch):
@@ -617,9 +652,6 @@ def test_the_server_listens_on_one_address_only(server):
 
 
 def test_small_packets_are_sent_at_once():
-    from rag.serving import _listener
-    from ui.server import Address, bind
-
     for listener in (_listener(), bind(Address(port=0))):
         with (
             listener,
@@ -640,9 +672,6 @@ def test_status_is_told(server):
 
 
 def test_a_chat_page_lends_the_libraries_that_it_has_open(filled, alone):
-    from ui.beside import PageLibraries
-    from ui.shelf import Shelf
-
     shelf = Shelf(load_settings(), "default")
     libraries = PageLibraries(shelf)
     server = Server(libraries)
@@ -660,10 +689,17 @@ def test_a_chat_page_lends_the_libraries_that_it_has_open(filled, alone):
 
 
 def test_a_chat_page_is_there_also_where_a_server_runs_already(server):
-    from ui.server import _beside
-    from ui.shelf import Shelf
+    beside = Beside(Shelf(load_settings()))
+    beside.start()
+    beside.stop()
+    assert the_one().port == server.port
 
-    assert _beside(Shelf(load_settings())) is None
+
+def test_a_chat_page_that_ended_while_it_was_built_serves_nobody(filled):
+    beside = Beside(Shelf(load_settings()))
+    beside.stop()
+    beside.start()
+    assert serving_files.announced(load_settings().home) == []
 
 
 # ---- stopping --------------------------------------------------------------------------------

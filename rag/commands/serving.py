@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import embedder_option, library_option, progress_bar
+from .options import embedder_option, library_option, profile_option, progress_bar
 
 if TYPE_CHECKING:
     from ..serving_shelf import Opened
@@ -16,6 +16,7 @@ QUESTION = "What is studied here?"
 
 
 @click.command(short_help="Stay loaded, so that ask and search answer at once.")
+@profile_option
 @embedder_option
 @library_option
 def serve(**flags: Any) -> None:
