@@ -14,7 +14,7 @@ _HEDGED = 0.03  # relative room that "about" gives
 _HEDGED_SHARE = 4.0  # percentage points that "about half" gives
 _ABOUT = ("~", "~>")
 MOST_OF_RATIO = 12  # numbers of a source whose ratios are looked at
-TENFOLD = 10.0
+_PAIR = 2.0  # "one … another"
 _UP, _DOWN = (">", ">="), ("<", "<=")
 
 
@@ -171,6 +171,8 @@ def _is_idle(said: Quantity, statement: Text, source: Text) -> bool:
         return not any(one.dimension == "ordinal" for one in quantities(source)) and not _nth(
             source
         )
+    if said.spelt and said.value == _PAIR and {"one", "another"} <= source.lowers:
+        return True
     before = statement.tokens[said.index - 1].lower if said.index else ""
     return said.spelt and 0 <= said.value <= 1 and before not in ("exactly", "precisely")
 
@@ -197,8 +199,12 @@ def _is_in_a_name(said: Quantity, source: Text) -> bool:
 
 def _is_magnitude(said: Quantity, source: Text) -> bool:
     """Say whether "ten times" stands for "an order of magnitude"."""
-    tenfold = said.dimension == "factor" and said.value == TENFOLD
-    return tenfold and "order of magnitude" in source.plain.lower()
+    if said.dimension != "factor" or said.value <= 0:
+        return False
+    orders = [one.value for one in quantities(source) if one.dimension == "orders of magnitude"]
+    if "an order of magnitude" in source.plain.lower():
+        orders.append(1.0)
+    return any(math.isclose(math.log10(said.value), one) for one in orders)
 
 
 def _is_ratio(said: Quantity, known: Sequence[Quantity]) -> bool:

@@ -23,8 +23,9 @@ _NEVER_SOLE = frozenset(listed("order choice coverage extreme size effort struct
 # Groups whose words have an opposite before this word only: "lower bound", "zero-shot".
 _BEFORE = {
     "bound": "bound", "shots": "shot", "box": "box", "supervision": stem("supervised"),
-    "phase": stem("time"),
+    "phase": stem("time"), "case": "case", "kind of attention": stem("attention"),
 }  # fmt: skip
+_GAPS = frozenset(map(stem, listed("gap difference distance divide disparity discrepancy")))
 _SET_WITH_NEXT = frozenset(
     [("few", "shot"), ("few", "step")]
     + [(fall, after) for fall in listed("fall falls fell falling fallen")
@@ -127,6 +128,8 @@ def _means_it(
     ):
         return False
     if (token.lower, after) in _SET_WITH_NEXT or (before, token.lower) in _SET_WITH_LAST:
+        return False
+    if group == "gap" and not any(one.stem in _GAPS for one in _around(tokens, index, _REACH)):
         return False
     if token.lower == "following" or (after == "than" and _is_number(tokens, index + 2)):
         return False  # "more than 5" is compared with its number

@@ -129,8 +129,10 @@ def _is_harmless(
         return third == "than"
     if token.lower == "few":
         return before in ("a", "as", "the") or following in ("-", "shot", "step")
-    if token.lower == "without" and index > 1 and before in ("and", "or"):
-        return tokens[index - 2].lower == "with"
+    if before in ("and", "or") and index > 1:
+        pair = (tokens[index - 2].lower, token.lower)
+        if pair in (("with", "without"), ("can", "cannot")):
+            return True
     return (before == "or" and token.lower == "not") or (before == "a" and token.lower == "little")
 
 

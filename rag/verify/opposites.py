@@ -16,13 +16,13 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
         "stronger heavier expand+ extend+ upregulate+ strengthen+ escalate+ intensify "
         "intensifies intensified climb climbs climbed soar+ surge+ widen+ broaden+ magnify "
         "magnifies inflate+ heighten+ prolong+ lengthen+ expansion growing additional multiply "
-        "multiplies",
+        "multiplies increasingly",
         "decrease+ reduce+ reduction reductions lower lower+ fall falls fell fallen falling "
         "shrink+ shrank decline+ fewer less smaller below diminish+ lessen+ shorten+ shorter "
         "lowest smallest fewest cut cuts cutting halve+ narrower weaker lighter mitigate+ "
         "attenuate+ impair+ downregulate+ weaken+ minor drop drops dropped dropping dwindle+ "
         "plummet+ narrow+ curtail+ slash slashes slashed contraction shrinkage suppress "
-        "suppresses suppressed alleviate+ deflate+ halving",
+        "suppresses suppressed alleviate+ deflate+ halving decreasingly",
     ),
     "quality": (
         "better outperform+ superior superiority surpass+ beat beats beating best improve+ "
@@ -55,7 +55,10 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
         "long longer lengthy longest lengthen+ verbose",
         "short shorter shortest brief shorten+ concise succinct terse",
     ),
-    "size": ("large big larger huge vast massive largest", "small tiny smaller smallest minimal"),
+    "size": (
+        "large big larger huge vast massive largest great substantial considerable",
+        "small tiny smaller smallest minimal little",
+    ),
     "height": ("high higher highest", "low lower lowest"),
     "bound": ("upper", "lower"),
     "strength": ("strong stronger strongest strongly", "weak weaker weakest weakly"),
@@ -117,7 +120,7 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
     "agreement": ("agree+ agreement consistent", "disagree+ disagreement inconsistent contradict+"),
     "learning": ("supervised", "unsupervised"),
     "sides": ("internal internally", "external externally"),
-    "truth": ("real", "synthetic simulated fake"),
+    "truth": ("real natural", "synthetic simulated fake artificial"),
     "density": (
         "dense denser densest densify densifies densified densifying",
         "sparse sparser sparsest sparsify sparsifies sparsified sparsifying",
@@ -129,7 +132,7 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
         "logarithmic logarithmically polynomial superlinear sublinear sublinearly superlinearly "
         "nonlinearity",
     ),
-    "convexity": ("convex", "nonconvex"),
+    "convexity": ("convex", "nonconvex concave"),
     "activity": ("active actively", "passive passively"),
     "coding": ("encode+ encoder", "decode+ decoder"),
     "access": ("public publicly open", "private privately proprietary closed"),
@@ -142,7 +145,7 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
         "manual manually by-hand handcrafted hand-crafted hand",
         "automatic automatically automated",
     ),
-    "completeness": ("complete fully entire entirely completely", "partial partially partly"),
+    "completeness": ("complete fully entire entirely completely full", "partial partially partly"),
     "variety": ("homogeneous homogeneity uniform uniformly", "heterogeneous heterogeneity diverse"),
     "causing": ("cause+", "prevent+"),
     "allowing": ("allow+ enable+ permit permits", "prevent+ forbid forbids prohibit+"),
@@ -202,7 +205,7 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
     ),
     "shape": (
         "sharp sharper sharpness sharpest",
-        "flat flatter flatness smooth smoother smoothness",
+        "flat flatter flatness smooth smoother smoothness blurry blurrier blurred fuzzy fuzzier",
     ),
     "ordinary": ("common commonplace ubiquitous prevalent widespread", "rare uncommon unusual"),
     "plenty": (
@@ -223,7 +226,7 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
     "enclosure": ("inside inner interior within", "outside outer exterior"),
     "rank": ("major primary main majority", "minor secondary minority"),
     "attraction": ("appealing attractive desirable", "unappealing unattractive undesirable"),
-    "sharing": ("shared jointly joint", "separate separately individually"),
+    "sharing": ("shared jointly joint together", "separate separately individually"),
     "lateness": ("early earlier earliest", "late later latest"),
     "measure": ("accuracy accuracies", "error errors"),
     "age": ("old older outdated", "new newer novel"),
@@ -260,6 +263,66 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
     "eagerness": ("lazy lazily", "eager eagerly"),
     "intent": ("benign", "malignant adversarial"),
     "scale": ("macro macroscopic", "micro microscopic"),
+    "gap": (
+        "widen+ enlarge+ broaden+ deepen+ open opens",
+        "close+ narrow+ bridge+ shrink shrinks shrinking reduce+ fill+",
+    ),
+    "trouble": (
+        "mitigate+ alleviate+ relieve+ lessen+ ease+ remedy remedies combat combats resolve+ "
+        "solve+ overcome overcomes avoid+ reduce+ eliminate+",
+        "exacerbate+ aggravate+ worsen+ amplify amplifies amplified intensify intensifies "
+        "compound+ introduce+ induce+ cause+",
+    ),
+    "ends": ("initial initially starting", "terminal final finally ending"),
+    "parity": (
+        "comparable comparably par equal equals competitive",
+        "behind lags lag lagging worse inferior trails trail poorer",
+    ),
+    "magnitude": (
+        "significant significantly substantial substantially considerable considerably dramatic "
+        "dramatically drastic drastically markedly greatly vastly",
+        "negligible negligibly slight slightly marginal marginally modest modestly "
+        "insignificant insignificantly",
+    ),
+    "majority": ("majority mostly predominantly largely mainly", "minority handful"),
+    "trade": ("buy buys buyer buyers bought", "sell sells seller sellers sold"),
+    "side of a fight": (
+        "attack attacks attacker attackers attacking",
+        "defend+ defense defence defenses defences defender defenders",
+    ),
+    "mail": ("send sends sent sender senders", "receive+ receiver receivers"),
+    "sex": ("male males men", "female females women"),
+    "health": ("healthy", "diseased sick ill unhealthy"),
+    "land": ("urban", "rural"),
+    "walls": ("indoor indoors", "outdoor outdoors"),
+    "daytime": ("day daytime", "night nighttime"),
+    "variates": ("univariate", "multivariate"),
+    "ascent": ("ascending ascent", "descending descent"),
+    "ground": ("foreground", "background"),
+    "light": ("bright brighter", "dark darker"),
+    "expertise": ("expert experts", "novice novices layperson laypeople"),
+    "stage": ("pretraining pretrain+ pretrained", "finetuning finetune+ finetuned"),
+    "kind of attention": ("self", "cross"),
+    "case": ("worst", "average best"),
+    "tightening": ("tighten+", "loosen+ relax+"),
+    "simplification": ("simplify simplifies simplified simplifying", "complicate+"),
+    "showing": ("reveal+ uncover+ expose+", "hide hides hidden conceal+ obscure+"),
+    "going on": ("continue+ persist+", "stop stops stopped stopping cease+ halt+ terminate+"),
+    "appearance": ("appear+ emerge+ arise arises", "disappear+ vanish vanishes vanished vanishing"),
+    "recollection": (
+        "remember+ memorize+ memorise+",
+        "forget forgets forgot forgotten forgetting unlearn+",
+    ),
+    "supply": ("enrich+", "deplete+ impoverish+"),
+    "confidence": ("confident confidently certain", "uncertain unsure doubtful"),
+    "dependence on a task": ("agnostic", "specific"),
+    "ground of belief": ("theoretical theoretically", "empirical empirically"),
+    "hardness": ("hard", "soft"),
+    "honesty": ("honest truthful faithful", "deceptive dishonest misleading"),
+    "noise": ("clean noiseless", "noisy corrupted contaminated"),
+    "balance": ("balanced", "imbalanced skewed"),
+    "normality": ("normal", "abnormal anomalous"),
+    "weight": ("lightweight compact", "heavyweight bulky heavy"),
 }
 # These are said of one thing against another: who stands before and after them matters.
 COMPARING = frozenset(

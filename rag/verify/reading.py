@@ -35,6 +35,7 @@ _POWERS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _POWER = re.compile(r"([⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 _HAN = r"[\u3040-\u30ff\u3400-\u9fff]"
 _SCRIPTS = re.compile(rf"(?<={_HAN})(?=[A-Za-z0-9])|(?<=[A-Za-z0-9%])(?={_HAN})")
+_SIZES = re.compile(r"(?<=\d[KMBk])[-–](?=\d)")  # "30B-40B"
 _GREEK = {
     "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "ϵ": "epsilon",
     "κ": "kappa", "λ": "lambda", "μ": "mu", "σ": "sigma", "τ": "tau", "θ": "theta", "ρ": "rho",
@@ -52,7 +53,7 @@ def plain(text: str) -> str:
         text = _FRACTION.sub(r"(\1)/(\2)", text)
         text = _MACRO.sub(_written, text)
     text = text.replace("{,}", ",").replace("$", "").replace("{", "").replace("}", "")
-    text = _SCRIPTS.sub(" ", text)
+    text = _SIZES.sub(" - ", _SCRIPTS.sub(" ", text))
     text = _POWER.sub(lambda m: "^" + m[1].translate(_POWERS), text)
     text = _GREEK_LETTER.sub(lambda m: _GREEK[m[0]], unicodedata.normalize("NFC", text))
     return unicodedata.normalize("NFKC", text).replace("−", "-").replace("‑", "-").replace("’", "'")

@@ -30,6 +30,10 @@ _IRREGULAR = {
     "leaves": "leave", "left": "leave", "children": "child", "women": "woman", "men": "man",
     "mice": "mouse", "theses": "thesis", "hypotheses": "hypothesis", "behaviours": "behavior",
     "behaviour": "behavior", "modelling": "model", "labelled": "label", "does": "do",
+    "defence": "defense", "defences": "defense", "licence": "license", "licences": "license",
+    "colour": "color", "colours": "color", "centre": "center", "centres": "center",
+    "neighbour": "neighbor", "neighbours": "neighbor", "metre": "meter", "metres": "meter",
+    "fibre": "fiber", "fibres": "fiber", "labour": "labor", "programme": "program",
 }  # fmt: skip
 
 

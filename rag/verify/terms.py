@@ -9,6 +9,7 @@ from .names import is_spelt_out
 from .opposites import opposites
 from .reading import Text, Token
 from .stems import akin
+from .units import NUMBERS
 
 SYNONYM_FROM = 0.95  # cosine of two terms that mean the same
 
@@ -92,6 +93,8 @@ def _is_term(word: Token) -> bool:
     if any(group in _OF_VERBS for group, _ in opposites().get(word.lower, ())):
         return False  # compared in ``direction``
     if word.lower in _GENERAL or word.lower in CLAUSE_WORDS or word.lower.endswith(("ly", "ed")):
+        return False
+    if word.lower in NUMBERS:
         return False
     return not word.lower.endswith("s") or word.lower.endswith(("ss", "us", "is"))
 
