@@ -1,14 +1,24 @@
 """The speed harness on tiny corpora: arithmetic, tables, rounds. No time is judged."""
 
+import io
 import json
 import math
 import shutil
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
-from eval.bench import demand_search, on_demand, profiling, speed, speed_indexer, speed_table
+from eval.bench import (
+    demand_search,
+    on_demand,
+    paced_starter,
+    profiling,
+    speed,
+    speed_indexer,
+    speed_table,
+)
 from eval.bench.demand_table import share
 from eval.bench.on_demand import DemandWishes
 from eval.bench.speed_asking import best_sentences, reading_at_most
@@ -329,17 +339,58 @@ def test_a_python_that_is_not_there_is_named(tmp_path, corpus):
         run_starter(Starter(tmp_path, SCRIPTED, str(tmp_path / "none")), corpus)
 
 
+def test_the_hooks_note_texts_and_pace_retrievals(corpus, tmp_path, monkeypatch, capsys):
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+
+    for owner, name in ((BaseEmbedding, "get_text_embedding_batch"), (BaseRetriever, "retrieve")):
+        monkeypatch.setattr(owner, name, getattr(owner, name))  # put back at the end
+    queries, texts = tmp_path / "queries.jsonl", tmp_path / "texts.jsonl"
+    queries.write_text('{"_id": "a", "text": "x"}\n{"_id": "b", "text": "y"}\n')
+    words = ["--texts", str(texts), "--pace", str(SCRIPTED), "MODEL", str(corpus)]
+    monkeypatch.setattr(sys, "argv", ["paced", *words, "--queries", str(queries)])
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n"))  # one order for two retrievals
+    with pytest.raises(SystemExit, match="nobody asks any more"):
+        paced_starter.main()
+    said = [json.loads(one) for one in capsys.readouterr().out.splitlines() if "paced" in one]
+    assert [type(one["paced"]) for one in said] == [str, float, str]
+    assert len(texts.read_text().splitlines()) == 3
+
+
 @pytest.mark.model
-def test_our_own_starter_adds_and_retrieves_with_the_real_model(corpus, tmp_path):
+def test_our_own_starter_adds_and_retrieves_with_the_real_model(
+    corpus, tmp_path, monkeypatch, capsys
+):
+    from eval.bench import starter
+
     queries = tmp_path / "queries.jsonl"
     queries.write_text('{"_id": "a", "text": "word"}\n')
-    with PacedStarter(Starter(speed.packaged_minilm()), corpus, queries=queries) as peer:
-        peer.wait_ready()
-        assert peer.retrieve() > 0
-        added = peer.finish()
-    assert added.records == 3
-    assert added.texts[0] == "_id: 1\n\nword"
-    assert added.report["query_ms_p50"] > 0
+    words = [str(speed.packaged_minilm()), str(corpus), "--limit", "2", "--queries", str(queries)]
+    monkeypatch.setattr(sys, "argv", ["starter", *words])
+    starter.main()
+    report = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert report["records"] == 2
+    assert report["records_per_s"] == pytest.approx(2 / report["add_s"])
+    assert report["query_ms_p50"] == report["query_ms_p95"] > 0
+
+
+@pytest.mark.model
+def test_our_own_starter_finds_what_was_asked_for(tmp_path):
+    from eval.bench.starter import build
+
+    path = tmp_path / "two.jsonl"
+    path.write_text(
+        '{"_id": "a", "title": "Bees", "text": "Roads keep bees away."}\n'
+        '{"_id": "b", "title": "Rust", "text": "Zinc delays rust on steel."}\n'
+    )
+    args = Namespace(model=str(speed.packaged_minilm()), corpus=str(path), limit=None)
+    index, report = build(args, str(tmp_path / "chroma"))
+    first, second = index.as_retriever(similarity_top_k=10).retrieve("corrosion of metal")
+    assert (first.node.metadata["_id"], second.node.metadata["_id"]) == ("b", "a")
+    assert first.node.get_content() == "Rust\nZinc delays rust on steel."
+    assert 0 < second.score < first.score < 1
+    assert report["mb"] > 0
 
 
 def test_a_command_of_ours_that_fails_says_why(tmp_path):
@@ -586,6 +637,7 @@ def test_the_command_prints_json_and_puts_the_table_into_a_page(
         pytest.param(["speed", "x", "--part", "all of it"], id="no such part"),
         pytest.param(["speed", "x", "--repeats", "0"], id="no rounds"),
         pytest.param(["on-demand"], id="no folders"),
+        pytest.param(["on-demand", "x", "y", "--library", "z"], id="one library for two"),
         pytest.param(["llm"], id="no questions"),
     ],
 )

@@ -70,9 +70,9 @@ def speed(folder: Path, parts: tuple[str, ...], **flags: Any) -> None:
       citewell bench speed benchmarks/scifact --limit 50 --repeats 1 --queries 8
     """
     from . import speed as module
-    from . import speed_table
+    from . import speed_rows, speed_table
 
-    wanted = [part for part in module.PARTS if part in parts or "all" in parts]
+    wanted = [part for part in speed_rows.PARTS if part in parts or "all" in parts]
     settings, output, own = _split(flags)
     wishes = module.SpeedWishes(parts=wanted, **own)
     with _bar() as told:
@@ -114,6 +114,8 @@ def on_demand(folders: tuple[Path, ...], **flags: Any) -> None:
     from . import on_demand as module
     from . import speed_table
 
+    if flags["of_library"] and len(folders) != 1:
+        raise click.UsageError("--library goes with one folder.")
     settings, output, own = _split(flags)
     wishes = module.DemandWishes(**own)
     with _bar() as told:
