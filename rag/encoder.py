@@ -61,10 +61,21 @@ def _packaged_graph() -> bytes:
     return resources.files(__package__).joinpath("weights", GRAPH).read_bytes()
 
 
-def _session(numbers: Mapping[str, Floats], graph: bytes) -> Any:
+def _onnxruntime() -> Any:
+    """Import onnxruntime with its telemetry off.
+
+    Since 1.29 its Linux builds send events and keep a device id in the home folder unless this
+    variable is set before the import; the call covers a host that imported it earlier.
+    """
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     import onnxruntime
 
     onnxruntime.disable_telemetry_events()
+    return onnxruntime
+
+
+def _session(numbers: Mapping[str, Floats], graph: bytes) -> Any:
+    onnxruntime = _onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads()
     options.inter_op_num_threads = 1

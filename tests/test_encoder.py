@@ -1,6 +1,10 @@
 """The encoder's graph, its numbers, and how texts are laid into passes."""
 
+import os
+import subprocess
+import sys
 from importlib import resources
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +14,7 @@ from rag.embedders.minilm import packaged_minilm
 from rag.encoder import Encoder, WordPieces, numbers_of, padded, passes, stored_in
 from rag.errors import SettingsError
 
+ROOT = Path(__file__).parents[1]
 SMALL = Shape(layers=1, width=8, heads=2, inner=8, vocabulary=20, places=12)
 
 
@@ -139,6 +144,27 @@ def test_a_damaged_tokenizer_is_told(tmp_path):
     (tmp_path / "tokenizer.json").write_text("{}")
     with pytest.raises(SettingsError, match="Install Citewell again"):
         WordPieces(tmp_path / "tokenizer.json")
+
+
+@pytest.mark.model
+def test_b38_reading_leaves_no_trace_in_the_home_folder_and_names_no_collector(tmp_path):
+    code = (
+        "from rag.embedders.minilm import MiniLM, packaged_minilm\n"
+        "assert len(MiniLM(packaged_minilm()).get_text_embedding('a text')) == 384\n"
+    )
+    home = tmp_path / "empty"
+    home.mkdir()
+    ours = {"PATH": os.environ["PATH"], "HOME": str(home)}  # no CI, which would hide it
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=ours,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert list(home.rglob("*")) == []
 
 
 def test_nothing_is_cut_or_padded_and_offsets_point_into_the_text():
