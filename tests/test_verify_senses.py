@@ -7,6 +7,7 @@ from rag.quantities import quantities
 from rag.verify.compare import compare
 from rag.verify.fields import compare_fields
 from rag.verify.kinds import compare_kinds
+from rag.verify.names import compare_names
 from rag.verify.neighbours import compare_neighbours
 from rag.verify.opposites import opposites
 from rag.verify.reading import read
@@ -86,6 +87,16 @@ def judged(statement, text):
             id="kinds of supervision",
         ),
         pytest.param(
+            "Watering widens the gap between wet plots.",
+            "Watering closes the gap between wet plots.",
+            id="gap",
+        ),
+        pytest.param(
+            "Watering exacerbates the lead in wet plots.",
+            "Watering mitigates the lead in wet plots.",
+            id="trouble",
+        ),
+        pytest.param(
             "Water use falls by a factor of four on roofs.",
             "Across four roofs, water use falls.",
             id="factor of",
@@ -161,6 +172,19 @@ def test_a_turned_statement_is_unsupported(statement, text):
             id="less",
         ),
         pytest.param(
+            "Nets of 30B to 40B count plots.", "Nets of 30B-40B count plots.", id="range of sizes"
+        ),
+        pytest.param(
+            "Work on what nets can and cannot do has grown.",
+            "Work on what nets can do is growing.",
+            id="can and cannot",
+        ),
+        pytest.param(
+            "Moss is a hundred times lighter.",
+            "Moss is two orders of magnitude lighter.",
+            id="two orders of magnitude",
+        ),
+        pytest.param(
             "Wet plots under three measures beat dry ones.",
             "Wet plots beat dry ones on three measures.",
             id="under is no bound",
@@ -219,6 +243,18 @@ def test_a_sister_of_a_kind_is_wrong_unless_the_paper_names_it():
     )
     assert compare_kinds(said, known, [read("RNNs are common.")]) == []
     assert compare_kinds(read("CNNs count moss."), known) == []
+
+
+def test_a_name_from_elsewhere_in_place_of_another_makes_a_statement_weak():
+    known = read("We compare MossNet with SoilBot on PeatBench.")
+    paper = read("MossNet counts moss. MossNet beats SoilBot on PeatBench and LawnBench.")
+    said = read("It is compared with SoilBot on LawnBench.")
+    (finding,) = compare_names(said, known, [paper])
+    assert not finding.wrong
+    assert "not of “LawnBench”" in finding.reason
+    assert compare_names(said, known, [paper], read("What about LawnBench?")) == []
+    own = read("We compare it with SoilBot on PeatBench.")
+    assert compare_names(read("MossNet is compared on PeatBench."), own, [paper]) == []
 
 
 def test_a_term_of_art_that_is_nowhere_makes_a_statement_weak():

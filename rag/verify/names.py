@@ -1,6 +1,7 @@
 """Names of systems, data sets and measures that a statement uses and its source does not. Pure."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from . import Finding, listed
@@ -55,7 +56,37 @@ def compare_names(
             continue
         if not _is_plain_word(token, known) and not _has_parts(token, pools):
             findings.append(Finding(f"“{token.text}” does not occur in the source"))
-    return [*findings, *_measures(statement, source, around)]
+    moved = _moved(statement, source, around, question)
+    return [*findings, *_measures(statement, source, around), *moved]
+
+
+def _moved(
+    statement: Text, source: Text, around: Sequence[Text], question: Text | None
+) -> Iterator[Finding]:
+    """Doubt a name from elsewhere in the abstract where the source has one that is not taken over.
+
+    The name that the abstract has most often, as a rule that of its own system, may stand anywhere.
+    """
+    near, far, said = _pool(source), [_pool(text) for text in around], _pool(statement)
+    rival = next((one for one in _written(source) if not _holds(_key(one.text), said)), None)
+    if rival is None:
+        return
+    counts = Counter(_key(one.text) for text in around for one in _written(text))
+    most = max(counts.values(), default=0)
+    own = {name for name, count in counts.items() if count == most}
+    asked = _pool(question) if question else ("", frozenset[str]())
+    for token in _written(statement):
+        name = _key(token.text)
+        elsewhere = any(_holds(name, pool) for pool in far) and not _holds(name, near)
+        is_free = name in own or _holds(name, asked) or is_spelt_out(token, [source])
+        if elsewhere and not is_free:
+            reason = f"the source speaks of “{rival.text}”, not of “{token.text}”"
+            yield Finding(reason, wrong=False)
+
+
+def _written(text: Text) -> list[Token]:
+    """Return the names that are written as no other word: with a digit or a capital inside."""
+    return [one for one in names_in(text) if any(c.isupper() or c.isdigit() for c in one.text[1:])]
 
 
 def _key(text: str) -> str:
