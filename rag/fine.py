@@ -90,9 +90,16 @@ class Fine:
         )
 
     def _passes(self, todo: dict[str, Lacking], until: float, choose: Choose | None) -> None:
-        """Embed a few papers at a time and take them off the list."""
+        """Embed a few papers at a time and take them off the list.
+
+        None is begun of which less than half would fit into the time that is left.
+        """
         made: list[Made] = []
-        while todo and time.monotonic() < until:
+        last = took = 0.0
+        while todo and (now := time.monotonic()) < until:
+            took, last = now - last if last else 0.0, now
+            if now + took / 2 >= until:
+                return
             order = choose(list(todo), made) if choose else list(todo)
             for one in order[:PASS]:
                 del todo[one]
@@ -189,6 +196,14 @@ class Fine:
         hits = sorted(hits, key=lambda hit: (-hit[2], hit[0]))[:limit]
         valid = {made.paper.id for made, _ in self._all_valid([hit[1] for hit in hits])}
         return [hit for hit in hits if hit[1] in valid]
+
+    def paper_sums(self, paper_ids: Sequence[str]) -> dict[str, Vectors]:
+        """Return paper id → the sum of its passages' vectors, for those kept in memory."""
+        return {
+            made.paper.id: np.sum([one.vector for one in made.vectors], axis=0)
+            for made, _ in self._all_valid(paper_ids)
+            if made.vectors
+        }
 
     def any(self) -> bool:
         """Say whether anything is kept."""

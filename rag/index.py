@@ -16,7 +16,7 @@ from .bilingual import for_embedder
 from .catalogue import Catalogue
 from .chunking import whole_passage
 from .database import FILE, Database
-from .embedders import Embedder, Vectors
+from .embedders import Embedder, Vectors, normalised
 from .errors import IndexMismatchError
 from .fine import Fine
 from .identity import keys_of
@@ -275,6 +275,14 @@ class Index:
         """Return passage id → ``(n_sentences, dim)``, stored or made for a question just now."""
         stored = self.passages.sentence_vectors(paper_ids)
         return stored | self.fine.sentence_vectors(paper_ids)
+
+    def paper_vectors(self, paper_ids: Sequence[str]) -> dict[str, Vectors]:
+        """Return paper id → ``(dim,)`` of length 1: the mean of its passages' vectors.
+
+        Papers without a vector are left out.
+        """
+        sums = self.fine.paper_sums(paper_ids) | self.passages.paper_sums(paper_ids)
+        return {name: normalised(total)[0] for name, total in sums.items()}
 
     # ---- checking ------------------------------------------------------------------------------
 

@@ -277,6 +277,15 @@ class PassageTable:
             ids, papers, vectors = zip(*part, strict=True)
             yield Block(ids, papers, np.frombuffer(b"".join(vectors), np.float32))
 
+    def paper_sums(self, paper_ids: Sequence[str]) -> dict[str, Vectors]:
+        """Return paper id → the sum of its passages' vectors, for those that have any."""
+        sums: dict[str, Vectors] = {}
+        for block in self.blocks(paper_ids):
+            rows = block.flat.reshape(len(block.ids), -1)
+            for name, row in zip(block.paper_ids, rows, strict=True):
+                sums[name] = sums[name] + row if name in sums else row
+        return sums
+
     def sentence_vectors(self, paper_ids: Sequence[str]) -> dict[str, Vectors]:
         """Return passage id → ``(n_sentences, dim)`` float32, where sentence vectors are kept."""
         rows = self._database.for_ids(

@@ -32,14 +32,18 @@ def reinforce(
     Returns:
         Paper id → score, 0 to 1, over the same papers.
     """
-    best = sorted(scores, key=lambda name: (-scores[name], name))[:POOL]
-    names = [name for name in best if name in vectors]
+    names = [name for name in best_of(scores) if name in vectors]
     if len(names) < 2:
         return dict(scores)
     own = np.asarray([scores[name] for name in names], np.float64)
     around = _neighbours_mean(np.stack([vectors[name] for name in names]), own)
     raised = own + lift * np.maximum(around - own, 0.0)
     return {**scores, **dict(zip(names, raised.tolist(), strict=True))}
+
+
+def best_of(scores: Mapping[str, float]) -> list[str]:
+    """Return the papers that ``reinforce`` compares, best first."""
+    return sorted(scores, key=lambda name: (-scores[name], name))[:POOL]
 
 
 def _neighbours_mean(vectors: Vectors, scores: NDArray[np.float64]) -> NDArray[np.float64]:

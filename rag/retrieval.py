@@ -18,6 +18,7 @@ from .embedders import Vectors
 from .embedding import Made
 from .guide import Guide
 from .index import Index
+from .reinforcing import best_of, reinforce
 from .schema import Filters, RankedPaper
 
 log = logging.getLogger(__name__)
@@ -30,8 +31,8 @@ LEXICAL_SHARE = 0.4  # measured on the open benchmarks: see docs/benchmarks.md
 class Found:
     """A ranked list and how long its parts took, in milliseconds.
 
-    Timed are ``terms``, ``question`` (its vector), ``embedding`` (vectors made for it) and
-    ``vectors`` (comparing).
+    Timed are ``terms``, ``question`` (its vector), ``embedding`` (vectors made for it),
+    ``vectors`` (comparing) and ``fusing``.
     """
 
     papers: tuple[RankedPaper, ...] = ()
@@ -92,7 +93,8 @@ class Searcher:
         clock.lap("terms")
         dense = self._dense(query, allowed, lexical, clock)
         clock.lap("vectors")
-        scores = self._fuse(lexical, {name: hit.cosine for name, hit in dense.items()})
+        scores = self._fuse(query, lexical, {name: hit.cosine for name, hit in dense.items()})
+        clock.lap("fusing")
         best = sorted(scores, key=lambda name: (-scores[name], name))[:top_k]
         papers = self._ranked(best, scores, dense)
         self._index.fine.flush()
@@ -167,12 +169,19 @@ class Searcher:
 
         index.fine.complete(best, self._budget_s, choose=choose)
 
-    def _fuse(self, lexical: dict[str, float], dense: dict[str, float]) -> dict[str, float]:
+    def _fuse(
+        self, query: str, lexical: dict[str, float], dense: dict[str, float]
+    ) -> dict[str, float]:
+        """Mix both rankings; papers that only vectors found get the score of their words too."""
         if self._mode == "lexical" or not dense:
             return lexical
         if self._mode == "dense":
             return dense
-        return fuse(lexical, dense)
+        if missing := [name for name in dense if name not in lexical]:
+            found = self._index.terms.search(query, len(missing), allowed=missing)
+            lexical = {**lexical, **dict(found)}
+        scores = fuse(lexical, dense)
+        return reinforce(scores, self._index.paper_vectors(best_of(scores)))
 
     def _ranked(
         self, ids: Sequence[str], scores: Mapping[str, float], dense: Mapping[str, _Dense]

@@ -132,17 +132,23 @@ class Sheet:
         """Compare each sentence's vector with the question's."""
         self._cosines = np.zeros(len(self._rows), np.float32)
         self.vectors = np.zeros((len(self._rows), 0), np.float32)
-        if not self._rows or not index.passages.any_vectors():
+        if not self._rows:
+            return
+        if index.embed_budget_s and index.passages.any_lacking():
+            index.fine.complete(ids, index.embed_budget_s)
+        if not index.any_vectors():
             return
         vector = index.embed_query(self._question.search)
         self.vectors = np.zeros((len(self._rows), len(vector)), np.float32)
-        kept = index.passages.sentence_vectors(ids)
+        kept = index.sentence_vectors(ids)
         at = 0
         while at < len(self._rows):
             passage = self._rows[at][1]
             count = sum(1 for row in self._rows[at:] if row[1].id == passage.id)
             rows = kept.get(passage.id)
-            if rows is None or len(rows) != count:
+            if rows is None and not index.embed_budget_s:
+                rows = np.zeros((count, len(vector)), np.float32)
+            elif rows is None or len(rows) != count:
                 rows = index.embedder.embed_texts([self._text(i) for i in range(at, at + count)])
             self.vectors[at : at + count] = rows
             at += count

@@ -2,9 +2,11 @@ import asyncio
 import json
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from llama_index.core.schema import MetadataMode, QueryBundle
 
+from rag import retrieval
 from rag.index import Index
 from rag.retrieval import LEXICAL_SHARE, PaperRetriever, Searcher, fuse
 from rag.schema import Filters, Paper
@@ -127,7 +129,7 @@ def test_filters_that_match_nothing_find_nothing_and_search_nothing(index, monke
 
 def test_timings_name_both_engines(index):
     found = Searcher(index).search("moss")
-    assert set(found.timings_ms) == {"terms", "question", "vectors"}
+    assert set(found.timings_ms) == {"terms", "question", "vectors", "fusing"}
     assert all(value >= 0 for value in found.timings_ms.values())
 
 
@@ -210,3 +212,29 @@ def test_a_node_can_be_stored_as_json_and_holds_nothing_before_its_text(index):
     assert "ranked" not in stored["node"]
     for mode in (MetadataMode.LLM, MetadataMode.EMBED):
         assert node.node.get_content(mode) == node.node.text
+
+
+def test_a_paper_that_only_vectors_found_gets_the_score_of_its_words(index, monkeypatch):
+    narrow = Searcher(index, candidates=1)
+    asked = []
+    search = index.terms.search
+    monkeypatch.setattr(
+        index.terms,
+        "search",
+        lambda query, limit, **more: asked.append((limit, more)) or search(query, limit, **more),
+    )
+    monkeypatch.setattr(narrow, "_lexical", lambda query, allowed: {})
+    found = narrow.search("moss")
+    assert asked == [(1, {"allowed": [found.papers[0].paper.id]})]
+
+
+def test_papers_like_the_best_ones_are_raised(index, monkeypatch):
+    given = []
+    monkeypatch.setattr(
+        retrieval, "reinforce", lambda scores, vectors: given.append((scores, vectors)) or scores
+    )
+    found = Searcher(index).search("moss")
+    ((scores, vectors),) = given
+    assert set(vectors) <= set(scores)
+    assert {one.paper.id for one in found.papers} <= set(scores)
+    assert all(np.linalg.norm(one) == pytest.approx(1, abs=1e-5) for one in vectors.values())
