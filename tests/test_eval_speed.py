@@ -32,7 +32,7 @@ from eval.bench.speed_corpus import (
 )
 from eval.bench.speed_peer import PacedStarter, Starter, run_citewell, run_starter
 from eval.bench.speed_rows import SpeedResults, compare, machine, percentiles, rounds_of
-from rag import evidence
+from rag import embedders, evidence
 from rag.errors import RagError, RecordError
 from rag.index import no_progress
 from rag.library import open_library
@@ -474,6 +474,17 @@ def test_best_sentences_are_found_without_an_evidence_model(settings, folder, mo
     assert reading.sentences[0].text == "A zinc coating delays rust by eleven years."
 
 
+class RecordingModel:
+    """Notes the texts that a model is asked for."""
+
+    def __init__(self, inner, seen):
+        self.inner, self.seen = inner, seen
+
+    def get_text_embedding_batch(self, texts):
+        self.seen += texts
+        return self.inner.get_text_embedding_batch(texts)
+
+
 def counted_down(monkeypatch, start):
     """Let an indexer that has nothing to do for long look busy."""
     left = iter(range(start, 0, -1))
@@ -538,16 +549,46 @@ def test_every_query_starts_cold(settings, folder, tmp_path):
         assert library.waiting == library.status().papers > 0
 
 
-def test_a_simulated_budget_is_called_that_and_buys_candidates(settings, folder):
+def test_a_simulated_budget_is_called_that(settings, folder):
     wanted = DemandWishes(budgets=(0.5,), simulate=True, rate=4.0)
     found = on_demand.run([folder], settings, wanted)
     rows = [row for row in found.rows if row.simulated]
-    assert [row.candidates for row in rows] == [2, settings.candidates]
-    assert rows[0].search == "on demand, 0.5 s (simulated: 2 candidates)"
+    assert [row.search for row in rows] == [
+        "on demand, 0.5 s (simulated: 4 passages a second)",
+        "on demand, no limit (simulated: 4 passages a second)",
+    ]
     text, page = on_demand.as_text(found), on_demand.as_markdown(found)
     assert "GFLOP/s" in text.splitlines()[0]
     assert rows[0].search in text
     assert f"| tiny | 5 | {rows[0].search} | " in page
+
+
+def test_a_simulated_clock_counts_embedding_at_its_rate_and_all_else_as_it_is(monkeypatch):
+    now = iter([100.0, 101.0, 109.0, 110.0])
+    monkeypatch.setattr(demand_search.time, "monotonic", lambda: next(now))
+    clock = demand_search.SimulatedClock(rate=4.0)
+    began = clock.monotonic()
+    with clock.embedding(2):  # really 8 seconds, by its clock a half
+        pass
+    assert clock.monotonic() - began == pytest.approx(10 - 8 + 0.5)
+
+
+def test_a_simulated_embedder_makes_each_vector_once_and_counts_it_every_time(settings):
+    plain, clock = embedders.build(settings), demand_search.SimulatedClock(rate=1000.0)
+    seen = []
+    plain.model = RecordingModel(plain.model, seen)
+    embedder = demand_search.remembering(plain, clock)
+    first = embedder.embed_passages(["zinc", "rust"], [[], []])
+    ahead = clock.ahead_s
+    again = embedder.embed_passages(["rust", "bees"], [[], []])
+    assert seen == ["zinc", "rust", "bees"]
+    assert again[0] is first[1]
+    assert clock.ahead_s != ahead
+    assert embedder.fingerprint == plain.fingerprint
+
+
+def test_a_rate_is_measured_where_none_is_given(settings):
+    assert demand_search.measured_rate(embedders.build(settings), ["zinc", "rust"]) > 0
 
 
 def test_a_sample_of_queries_is_the_same_again(settings, folder):

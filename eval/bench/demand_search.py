@@ -4,16 +4,15 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from rag import embedders
-from rag.embedders import Embedder
+from rag import embedders, fine
+from rag.embedders import Embedded, Embedder
 from rag.library import Library, open_library
-from rag.retrieval import fuse
-from rag.schema import Filters
+from rag.schema import Span
 from rag.settings import Settings
 
 from ..trec import corpus_path
@@ -33,12 +32,12 @@ class Search:
     Attributes:
         name: What the table calls it.
         search: Paper id → score of a query's best papers.
-        candidates: How many papers have a vector, where that is simulated; else None.
+        simulated: Whether the clock of its budget is not the real one.
     """
 
     name: str
     search: Callable[[str], Scores]
-    candidates: int | None = None
+    simulated: bool = False
 
 
 def whole(name: str, library: Library, mode: Literal["hybrid", "lexical"]) -> Search:
@@ -47,23 +46,26 @@ def whole(name: str, library: Library, mode: Literal["hybrid", "lexical"]) -> Se
 
 
 def _search(
-    library: Library,
-    query: str,
-    *,
-    mode: Literal["hybrid", "lexical", "dense"],
-    top_k: int = DEPTH,
-    filters: Filters | None = None,
+    library: Library, query: str, *, mode: Literal["hybrid", "lexical"]
 ) -> dict[str, float]:
     wanted = {"retrieval": mode, "max_question_chars": _LONGEST_QUESTION}
     library.settings = library.settings.model_copy(update=wanted)
-    found = library.search(query, top_k=top_k, filters=filters)
+    found = library.search(query, top_k=DEPTH)
     return {one.paper.id: one.score for one in found}
 
 
-# ---- really cold ---------------------------------------------------------------------------------
+# ---- right after adding --------------------------------------------------------------------------
 
 
-def cold(folder: Path, settings: Settings, budgets: Sequence[float], work: Path) -> list[Search]:
+def cold(
+    folder: Path,
+    settings: Settings,
+    budgets: Sequence[float],
+    work: Path,
+    *,
+    simulate: bool = False,
+    rate: float | None = None,
+) -> list[Search]:
     """Add a corpus, embed nothing, and return a search a budget that finds it so for every query.
 
     Args:
@@ -71,6 +73,9 @@ def cold(folder: Path, settings: Settings, budgets: Sequence[float], work: Path)
         settings: The settings in force.
         budgets: Seconds a question may embed; ``inf`` for no limit.
         work: A folder for the library and its copies.
+        simulate: Remember vectors from query to query, and let embedding take as long by the
+            question's clock as it would at ``rate``, so that a budget buys what it would buy.
+        rate: With ``simulate``: passages embedded a second; None measures it.
     """
     own = settings.model_copy(
         update={"home": work / "home", "library": COLD, "max_question_chars": _LONGEST_QUESTION}
@@ -78,10 +83,20 @@ def cold(folder: Path, settings: Settings, budgets: Sequence[float], work: Path)
     with open_library(settings=own, create=True) as library:
         library.add(corpus_path(folder))
         added = library.folder
-    embedder = embedders.build(own)
+        papers = library.papers(limit=WARM_TEXTS)
+    embedder, clock, how = embedders.build(own), None, ""
     embedder.embed_query("warm up")
+    if simulate:
+        texts = [f"{paper.title}\n{paper.abstract}" for paper in papers]
+        clock = SimulatedClock(rate or measured_rate(embedder, texts))
+        embedder = remembering(embedder, clock)
+        how = f" (simulated: {clock.rate:.3g} passages a second)"
     return [
-        Search(_named(budget), partial(_cold_search, own, added, embedder, budget))
+        Search(
+            _named(budget) + how,
+            partial(_cold_search, own, added, embedder, clock, budget),
+            simulate,
+        )
         for budget in budgets
     ]
 
@@ -91,70 +106,92 @@ def _named(budget: float) -> str:
 
 
 def _cold_search(
-    settings: Settings, added: Path, embedder: Embedder, budget: float, query: str
+    settings: Settings,
+    added: Path,
+    embedder: Embedder,
+    clock: "SimulatedClock | None",
+    budget: float,
+    query: str,
 ) -> dict[str, float]:
     """Search a new copy of the library, so that no vector is there that another query made."""
     home = settings.home.parent / "copy"
     shutil.rmtree(home, ignore_errors=True)
     shutil.copytree(added, home / added.name)
     own = settings.model_copy(update={"home": home, "embed_budget": budget})
-    with _sharing(embedder), open_library(settings=own, finish=False) as library:
+    with _using(embedder, clock), open_library(settings=own, finish=False) as library:
         return _search(library, query, mode="hybrid")
 
 
 @contextmanager
-def _sharing(embedder: Embedder) -> Iterator[None]:
-    """Let libraries use an embedder that is loaded already: loading is no part of a question."""
-    usual = embedders.build
+def _using(embedder: Embedder, clock: "SimulatedClock | None") -> Iterator[None]:
+    """Let libraries use an embedder that is loaded already, and their questions a clock.
+
+    Loading is no part of a question.
+    """
+    usual = embedders.build, fine.time
     embedders.build = lambda settings: embedder
+    if clock is not None:
+        fine.time = clock  # type: ignore[assignment]  # it needs no more of the module
     try:
         yield
     finally:
-        embedders.build = usual
+        embedders.build, fine.time = usual
 
 
 # ---- simulated -----------------------------------------------------------------------------------
 
 
-def simulated(
-    library: Library, budgets: Sequence[float], rate: float | None = None
-) -> list[Search]:
-    """Return a search a budget that takes the vectors it would make from an embedded library.
+@dataclass
+class SimulatedClock:
+    """A clock by which embedding takes as long as at a given rate, and all else as long as it does.
 
-    A budget buys as many of the papers that the words rank best as the embedder reads in that time;
-    the others count by their words.
-
-    Args:
-        library: Fully embedded.
-        budgets: Seconds; ``inf`` for all candidates.
-        rate: Papers embedded a second; None measures it.
+    Attributes:
+        rate: Passages embedded a second.
+        ahead_s: Seconds by which it is ahead of the real one.
     """
-    each_second = measured_rate(library) if rate is None else rate
-    most = library.settings.candidates
-    found = []
-    for budget in budgets:
-        count = most if budget == float("inf") else min(most, int(budget * each_second))
-        name = f"{_named(budget)} (simulated: {count} candidates)"
-        found.append(Search(name, partial(_simulated_search, library, count), count))
-    return found
+
+    rate: float
+    ahead_s: float = 0.0
+
+    def monotonic(self) -> float:
+        """Return seconds, as ``time.monotonic`` does."""
+        return time.monotonic() + self.ahead_s
+
+    @contextmanager
+    def embedding(self, passages: int) -> Iterator[None]:
+        """Count what is done inside as the embedding of so many passages."""
+        began = time.monotonic()
+        yield
+        self.ahead_s += passages / self.rate - (time.monotonic() - began)
 
 
-def _simulated_search(library: Library, count: int, query: str) -> dict[str, float]:
-    words = _search(library, query, mode="lexical", top_k=library.settings.candidates)
-    first = tuple(words)[:count]
-    if not first:
-        return dict(words)
-    filters = Filters(paper_ids=first)
-    near = _search(library, query, mode="dense", top_k=count, filters=filters)
-    scores = fuse(words, near) if near else words
-    return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:DEPTH])
+@dataclass
+class RememberingEmbedder(Embedder):
+    """An embedder that makes the vectors of a text once; its clock counts every time."""
+
+    clock: SimulatedClock = field(default_factory=lambda: SimulatedClock(1.0))
+    known: dict[str, Embedded] = field(default_factory=dict)
+
+    def embed_passages(
+        self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
+    ) -> list[Embedded]:
+        """Return one ``Embedded`` a text, in order."""
+        with self.clock.embedding(len(texts)):
+            new = [i for i, text in enumerate(texts) if text not in self.known]
+            if new:
+                made = super().embed_passages([texts[i] for i in new], [spans[i] for i in new])
+                self.known.update(zip((texts[i] for i in new), made, strict=True))
+            return [self.known[text] for text in texts]
 
 
-def measured_rate(library: Library) -> float:
-    """Return how many papers a second the library's embedder reads, from some of its own."""
-    papers = library.papers(limit=WARM_TEXTS)
-    texts = [f"{paper.title}\n{paper.abstract}" for paper in papers]
-    embedder = library.engine("quote").index.embedder
+def remembering(embedder: Embedder, clock: SimulatedClock) -> RememberingEmbedder:
+    """Return an embedder that makes the same vectors and remembers them."""
+    same = {one.name: getattr(embedder, one.name) for one in fields(embedder)}
+    return RememberingEmbedder(**same, clock=clock)
+
+
+def measured_rate(embedder: Embedder, texts: Sequence[str]) -> float:
+    """Return how many passages a second an embedder reads."""
     embedder.embed_texts(texts[:2])  # the first call is slower
     began = time.perf_counter()
     embedder.embed_texts(texts)

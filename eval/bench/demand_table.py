@@ -26,8 +26,7 @@ class Share:
 class DemandRow:
     """One way to search on one benchmark.
 
-    ``simulated`` tells that its vectors were not made within the budget but taken from the fully
-    embedded library; ``candidates`` is then how many had one.
+    ``simulated`` tells that its budget was kept by a clock that counts embedding at a given rate.
     """
 
     benchmark: str
@@ -37,7 +36,6 @@ class DemandRow:
     of_embedded: Share | None
     of_words: Share | None
     simulated: bool = False
-    candidates: int | None = None
 
 
 @dataclass(slots=True)

@@ -38,8 +38,8 @@ class DemandWishes:
     Attributes:
         budgets: Seconds a question may embed; without a limit is always measured too.
         limit: A seeded sample of so many queries of each folder; None takes all.
-        simulate: Take vectors of the fully embedded library for as many candidates as a budget
-            buys, instead of embedding.
+        simulate: Make each vector once, and keep the budget by a clock that counts embedding at
+            a rate.
         rate: With ``simulate``: passages embedded a second; None measures it.
         library: A library that holds the corpus already; None makes one and keeps it.
         seed: Seed of samples and intervals.
@@ -106,10 +106,14 @@ def _measured(
         ]
         with tempfile.TemporaryDirectory(prefix="citewell-demand-") as work:
             budgets = [*sorted(set(wishes.budgets)), UNLIMITED]
-            if wishes.simulate:
-                ways += demand_search.simulated(corpus.library, budgets, wishes.rate)
-            else:
-                ways += demand_search.cold(folder, settings, budgets, Path(work))
+            ways += demand_search.cold(
+                folder,
+                settings,
+                budgets,
+                Path(work),
+                simulate=wishes.simulate,
+                rate=wishes.rate,
+            )
             scores = {
                 way: _scores(way, benchmark, queries, corpus.originals, progress) for way in ways
             }
@@ -178,8 +182,7 @@ def _rows(benchmark: str, scores: Mapping[Search, Sequence[float]], seed: int) -
             float(np.mean(values)),
             None if way.name == EMBEDDED else share(values, by_name[EMBEDDED], seed=seed),
             None if way.name == WORDS else share(values, by_name[WORDS], seed=seed),
-            way.candidates is not None,
-            way.candidates,
+            way.simulated,
         )
         for way, values in scores.items()
     ]

@@ -93,11 +93,13 @@ def speed(folder: Path, parts: tuple[str, ...], **flags: Any) -> None:
 @click.option("--limit", type=click.IntRange(1), help="A sample of so many queries of each folder.")
 @click.option(
     "--simulate", is_flag=True,
-    help="Do not embed: take the vectors of a fully embedded library for as many candidates as a "
-    "budget buys.",
+    help="Faster: make each vector once and remember it; a clock that counts embedding at --rate "
+    "keeps the budget.",
 )  # fmt: skip
 @click.option(
-    "--rate", type=click.FloatRange(min=0.1), help="With --simulate: passages embedded a second."
+    "--rate",
+    type=click.FloatRange(min=0.1),
+    help="With --simulate: passages embedded a second (default: measured).",
 )
 @_common
 def on_demand(folders: tuple[Path, ...], **flags: Any) -> None:
