@@ -87,6 +87,11 @@ def judged(statement, text):
             id="kinds of supervision",
         ),
         pytest.param(
+            "On out-of-distribution plots the count of moss is right.",
+            "On in-distribution plots the count of moss is right.",
+            id="out of distribution",
+        ),
+        pytest.param(
             "Watering widens the gap between wet plots.",
             "Watering closes the gap between wet plots.",
             id="gap",

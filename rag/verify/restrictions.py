@@ -30,6 +30,7 @@ _SOME = frozenset(
     listed("only some certain example examples instance sometimes often several most mainly partly")
 )
 _PRICES = (" at the expense of ", " at the cost of ", " at the price of ", " expense of ")
+_BOUNDED = ("distribution", "domain", "sample")
 _LOSES = stems_of(
     frozenset(
         listed(
@@ -60,6 +61,7 @@ def compare_restrictions(
         *_besides(statement, source),
         *_every(statement, source),
         *_price(statement, source),
+        *_outside(statement, source),
     ]
 
 
@@ -148,6 +150,17 @@ def _price(statement: Text, source: Text) -> Iterator[Finding]:
         yield Finding(f"says “{priced.strip()}”, the source names nothing that is lost")
     if priced and denials(source) and not denials(statement) and _LOSES & source.stems:
         yield Finding(f"says “{priced.strip()}”, the source denies it")
+
+
+def _outside(statement: Text, source: Text) -> Iterator[Finding]:
+    """Find "out of distribution" where the source has "in distribution", and the reverse."""
+    mine, theirs = _run(statement), _run(source)
+    for bounds in _BOUNDED:
+        out, within = f" out of {bounds} ", f" in {bounds} "
+        says = [one in mine.replace(" - ", " ") for one in (out, within)]
+        known = [one in theirs.replace(" - ", " ") for one in (out, within)]
+        if sum(known) == 1 and says == known[::-1]:
+            yield Finding(f"says “{(out if says[0] else within).strip()}”, the source the reverse")
 
 
 def _run(text: Text) -> str:
