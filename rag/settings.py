@@ -7,7 +7,6 @@ from urllib.parse import urlsplit, urlunsplit
 
 import platformdirs
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_core import PydanticCustomError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -142,10 +141,10 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _best_names_its_embedder(self) -> Self:
         if self.profile == "best" and self.embedder == "minilm":
-            raise PydanticCustomError(
-                "best_embedder",
-                "it takes a larger embedder that you name with --embedder st:FOLDER, and the "
-                "embedder is still 'minilm'",
+            raise ValueError(
+                "The profile 'best' cannot be used: it takes a larger embedder that you name, and "
+                "the embedder is still 'minilm'. Name one with --embedder st:FOLDER, or use "
+                "'balanced'."
             )
         return self
 
@@ -216,8 +215,8 @@ def _explain(exc: ValidationError) -> str:
     """Say what is wrong with the first bad setting, without repeating its value if it is secret."""
     first = exc.errors(include_url=False)[0]
     name = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "best_embedder":
-        return f"The profile 'best' cannot be used: {first['msg']}. Name one, or use 'balanced'."
+    if not first["loc"]:  # two settings that do not go together
+        return first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
         return (
             f"There is no setting {name!r}. The settings are listed by: citewell settings. "

@@ -165,6 +165,54 @@ def test_adding_counts_every_record_and_adding_again_writes_nothing(citewell):
     assert (again["embedded"], again["terms_written"], again["vectors_written"]) == (0, 0, 0)
 
 
+def test_adding_returns_before_any_vector_is_made(citewell, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("rag.embedders.build", lambda settings: pytest.fail("it was loaded"))
+        run = citewell("add", PAPERS)
+    assert run.code == 0
+    assert "All can be asked now. 3 papers still wait for vectors" in run.out
+    found = citewell("status", "--check", "--json")
+    assert (found.code, found.json["searchable"], found.json["embedded"]) == (0, 3, 0)
+    assert citewell("search", "coffee", "--json").code == 0
+    assert citewell("status", "--json").json["embedded"] > 0  # those that the question wanted
+    done = citewell("embed")
+    assert (done.code, done.out.split(". ")[-1]) == (0, "Every paper has its vectors.\n")
+    assert citewell("status", "--json").json["embedded"] == 3
+    assert citewell("embed").out.startswith("0 passages were embedded")
+
+
+def test_adding_without_waiting_loads_no_model_and_no_vector_store():
+    heavy = "torch sentence_transformers transformers chromadb llama_index onnxruntime tokenizers"
+    script = (
+        "import sys\nfrom rag.cli import main\n"
+        f"sys.argv = ['citewell', 'add', {str(PAPERS)!r}]\n"
+        "try:\n    main()\nexcept SystemExit as exc:\n    assert not exc.code\n"
+        f"print(sorted(set({heavy!r}.split()) & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_an_embedder_that_fails_is_exit_code_1_only_for_who_waits(citewell, monkeypatch):
+    monkeypatch.setattr("rag.embedders.Embedder.embed_passages", lambda *args: 1 / 0)
+    assert citewell("add", PAPERS).code == 0
+    assert citewell("add", PAPERS, "--wait").code == 1
+    run = citewell("embed")
+    assert run.code == 1
+    assert "3 papers still wait: ZeroDivisionError" in run.err
+
+
+def test_the_best_profile_wants_an_embedder_that_is_named(citewell, monkeypatch):
+    monkeypatch.setenv("CITEWELL_EMBEDDER", "minilm")
+    run = citewell("add", PAPERS, "--profile", "best")
+    assert run.code == 1
+    assert "The profile 'best' cannot be used" in run.err
+    assert "--embedder st:FOLDER" in run.err
+    assert citewell("add", PAPERS, "--profile", "best", "--embedder", "word-hash").code == 0
+
+
 def test_the_report_is_readable(citewell):
     run = citewell("add", PAPERS)
     assert (run.code, run.err) == (0, "")

@@ -59,7 +59,7 @@ def test_b38_adding_and_asking_in_an_empty_home_contacts_nobody(closed, tmp_path
     home = tmp_path / "empty"
     home.mkdir()
     papers = DATA / "cli" / "papers.jsonl"
-    added = closed("add", papers, "--json", HOME=home)
+    added = closed("add", papers, "--wait", "--json", HOME=home)
     assert (added.returncode, added.stderr) == (0, "")
     assert json.loads(added.stdout)["embedded"] == 3
     began = time.monotonic()
@@ -74,7 +74,7 @@ def test_b38_a_home_that_cannot_be_written_is_no_trouble_when_libraries_are_else
     closed, tmp_path
 ):
     locked = {"HOME": "/dev/null/home", "CITEWELL_HOME": tmp_path / "libraries"}
-    done = closed("add", DATA / "cli" / "papers.jsonl", **locked)
+    done = closed("add", DATA / "cli" / "papers.jsonl", "--wait", **locked)
     assert (done.returncode, done.stderr) == (0, "")
     done = closed("ask", QUESTION, **locked)
     assert (done.returncode, done.stderr) == (0, "")

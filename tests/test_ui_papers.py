@@ -200,8 +200,8 @@ def test_an_import_can_be_undone(library, uploads):
 
 def test_a_cancelled_import_keeps_what_was_stored(library, uploads):
     class Slow:
-        def add(self, path, progress, watch):
-            report = library.add(path, wait=True, watch=watch)
+        def add(self, path, wait, progress, watch):
+            report = library.add(path, wait=wait, watch=watch)
             job.cancel()
             progress("reading", 1, 0)
             return report
@@ -224,7 +224,7 @@ def test_a_cancelled_import_keeps_what_was_stored(library, uploads):
 )
 def test_an_import_that_fails_says_why(error, shown, uploads):
     class Broken:
-        def add(self, path, progress, watch):
+        def add(self, path, wait, progress, watch):
             raise error
 
     state = finished(ImportJob(Broken(), take_uploads([dropped(uploads, "a.bib", "x")], uploads)))
