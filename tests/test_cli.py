@@ -165,6 +165,12 @@ def test_adding_counts_every_record_and_adding_again_writes_nothing(citewell):
     assert (again["embedded"], again["terms_written"], again["vectors_written"]) == (0, 0, 0)
 
 
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch):
+    """Keep `citewell embed` from making this whole process stand back for good."""
+    monkeypatch.setattr("os.nice", lambda by: by)
+
+
 def test_adding_returns_before_any_vector_is_made(citewell, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("rag.embedders.build", lambda settings: pytest.fail("it was loaded"))

@@ -125,6 +125,36 @@ def test_a_kill_at_some_time_is_finished_by_the_next_open(
         assert content_of(library._index) == wanted
 
 
+@pytest.mark.parametrize(
+    ("where", "call", "when"),
+    [
+        ("rag.importing:_store_one", 5, "before"),
+        ("rag.importing:_store", 1, "after"),
+        ("rag.stores.lexical:TermWriter.commit", 1, "before"),
+        ("rag.stores.lexical:TermWriter.commit", 1, "after"),
+        ("rag.terms:TermIndex._mark", 1, "after"),
+        ("rag.ledger:Ledger.note", 1, "before"),
+        ("rag.ledger:Ledger.note", 1, "after"),
+    ],
+)
+def test_a_kill_while_papers_are_made_searchable_is_finished_by_the_next_open(
+    tmp_path, zygote, uninterrupted, where, call, when
+):
+    source, wanted = uninterrupted
+    settings = settings_for(tmp_path)
+    shutil.copytree(source / "before", settings.home)
+    order = {"home": str(settings.home), "library": "x", "file": str(source / "new.jsonl")}
+    assert zygote(**order, where=where, call=call, when=when, wait=False) == KILLED
+    with open_library("x", settings=settings) as library:
+        stored = {p.id for p in library.papers()}
+        assert len(stored) in (BEFORE, AFTER)
+        assert {name for name, _ in library._index.terms.search("paper", 1000)} == stored
+        library.add(source / "new.jsonl")
+        assert library.embed().error is None
+        assert library.status(check=True).problems == ()
+        assert content_of(library._index) == wanted
+
+
 def test_a_kill_while_a_library_is_made_leaves_none_or_a_whole_one(tmp_path, zygote):
     settings = settings_for(tmp_path)
     file = write_jsonl(tmp_path / "p.jsonl", papers(3))

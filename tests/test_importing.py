@@ -9,7 +9,16 @@ import pytest
 from rag.errors import RecordError
 from rag.importing import KEPT, add_records, merge, same_content
 from rag.schema import BadRecord, Note, Paper, Source
-from tests.storage import WatchedEmbedding, add, counts_of, dump, new_index, paper, papers
+from tests.storage import (
+    WatchedEmbedding,
+    add,
+    content_of,
+    counts_of,
+    dump,
+    new_index,
+    paper,
+    papers,
+)
 
 
 @pytest.fixture
@@ -177,6 +186,51 @@ def test_progress_tells_every_stage(index):
         progress=lambda stage, done, total: stages.update([stage]),
     )
     assert set(stages) == {"reading", "embedding", "storing"}
+
+
+def test_a_changed_abstract_answers_at_once_when_nobody_waits(index):
+    add(index, papers(3))
+    changed = paper(1, abstract="Zirconium stands here now. It is new.")
+    report = add_records(index, "papers.jsonl", [replace(changed, title=paper(1).title)])
+    assert counts_of(report) == (0, 1, 0, 0, 0)
+    assert report.pending == 1
+    found = index.terms.search("zirconium", 3)
+    assert [index.catalogue.get(name).abstract for name, _ in found] == [changed.abstract]
+    assert index.terms.search("mark1", 3) == []
+    assert index.sync().embedded == 1
+    assert index.check() == []
+
+
+def test_a_changed_venue_keeps_the_vectors(index):
+    add(index, papers(3))
+    report = add_records(index, "papers.jsonl", [paper(1, venue="Elsewhere")])
+    assert counts_of(report) == (0, 1, 0, 0, 0)
+    assert (report.pending, index.catalogue.waiting()) == (0, 0)
+    assert index.sync().embedded == 0
+    assert {one.venue for one in index.catalogue.each()} == {None, "Elsewhere"}
+
+
+def test_papers_are_the_same_whether_vectors_were_waited_for_or_made_later(index, tmp_path):
+    records = [*papers(20, sentences=30), paper(21, abstract=""), paper(22, title="")]
+    later = new_index(tmp_path / "later")
+    add(index, records)
+    report = add_records(later, "papers.jsonl", records)
+    assert (report.pending, report.embedded) == (22, 0)
+    later.sync()
+    assert content_of(later) == content_of(index)
+    assert later.catalogue.counts()["passages"] > 22  # long ones were cut
+    later.close()
+
+
+def test_a_paper_that_was_removed_and_added_again_is_found(index):
+    add_records(index, "papers.jsonl", papers(3))
+    gone = index.terms.search("mark1", 1)[0][0]
+    with index.writing(), index.database.transaction():  # as if killed before the words went
+        index.passages.forget(gone)
+        index.catalogue.delete([gone])
+    add_records(index, "papers.jsonl", papers(3))
+    assert [name for name, _ in index.terms.search("mark1", 3)] == [gone]
+    assert index.check() == []
 
 
 def test_merging_lays_filled_fields_over():

@@ -1,6 +1,8 @@
 """Commands that add, list, show, remove and keep papers."""
 
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +65,12 @@ def add(
         sys.exit(1)
 
 
+def stand_back() -> None:
+    """Let every other program come first, where the system can."""
+    with suppress(OSError, AttributeError):
+        os.nice(10)
+
+
 @click.command()
 @embedder_option
 @profile_option
@@ -77,6 +85,7 @@ def embed(**flags: Any) -> None:
     Example:
       citewell embed --library neurips
     """
+    stand_back()
     with open_named(create=True, **flags) as library, progress_bar() as bar:
         done = library.embed(progress=bar)
     if done.error:
