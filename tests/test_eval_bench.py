@@ -87,7 +87,7 @@ def test_each_engine_gets_a_row_a_run_file_and_a_test_against_the_hybrid(
     table = retrieval.measure(folder, settings, out=tmp_path, check_trec=True, progress=no_progress)
     assert (table.papers, table.merged, table.queries, table.unasked) == (6, 1, 5, 0)
     rows = {row.engine: row for row in table.rows}
-    assert list(rows) == ["lexical", "dense", "hybrid"]
+    assert list(rows) == ["lexical", "dense", "hybrid", "ranks", "halves"]
     assert rows["hybrid"].against_hybrid is None
     lexical = rows["lexical"].against_hybrid
     assert lexical.value == pytest.approx(lexical.b - lexical.a)
@@ -226,6 +226,8 @@ def test_json_gives_all_results(citewell, settings):
         "lexical",
         "dense",
         "hybrid",
+        "ranks",
+        "halves",
     ]
     assert done.json["made"]["embedder"] == "word-hash"
 
@@ -290,7 +292,9 @@ def test_a_cross_encoder_sorts_what_the_hybrid_found(settings, folder, tmp_path,
     table = retrieval.measure(
         folder, settings, out=tmp_path, reranker=Reranker(cross_encoder), progress=no_progress
     )
-    assert [row.engine for row in table.rows] == ["lexical", "dense", "hybrid", "reranked"]
+    assert [row.engine for row in table.rows] == [
+        *("lexical", "dense", "hybrid", "reranked", "ranks", "halves")
+    ]
     names = {run.name.split(".")[1]: read_run(run) for run in tmp_path.glob("*.run")}
     for query, found in names["hybrid"].items():
         assert set(names["reranked"][query]) == set(found)

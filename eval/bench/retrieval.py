@@ -1,7 +1,7 @@
 """Lexical, dense and hybrid search side by side on one benchmark."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -17,11 +17,16 @@ from ..stats import Difference, bootstrap_interval, paired_difference
 from ..trec import Benchmark, load_benchmark, measure_run, write_run
 from .check_trec import largest_difference
 from .corpus import Corpus, open_corpus
+from .fusions import equal_shares, reciprocal_ranks
 from .rerank import Reranker
 from .results import EngineRow, RetrievalTable
 
-Engine = Literal["lexical", "dense", "hybrid", "reranked"]
-ENGINES: tuple[Engine, ...] = get_args(Engine)  # the last only where a cross-encoder is given
+Engine = Literal["lexical", "dense", "hybrid", "reranked", "ranks", "halves"]
+ENGINES: tuple[Engine, ...] = get_args(Engine)[:4]  # the last only where a cross-encoder is given
+PLAIN: dict[Engine, Callable[..., dict[str, float]]] = {  # of what lexical and dense found
+    "ranks": reciprocal_ranks,
+    "halves": equal_shares,
+}
 SHOWN = ("ndcg@10", "map", "mrr", "recall@10", "recall@100", "precision@10")
 DECISIVE = "ndcg@10"
 DEPTH = 100  # papers in a run
@@ -60,6 +65,7 @@ def measure(
         runs = {
             engine: _search(corpus, benchmark, engine, reranker, progress) for engine in engines
         }
+    runs.update({engine: _plain(runs, fusion) for engine, fusion in PLAIN.items()})
     scores = {engine: measure_run(run, benchmark.qrels) for engine, (run, _, _) in runs.items()}
     rows = []
     for engine, (run, times, _) in runs.items():
@@ -120,6 +126,15 @@ def _search(
         }
         progress(f"{benchmark.name}: {engine}", done, len(judged))
     return run, times, len(judged) - len(times)
+
+
+def _plain(
+    runs: Mapping[Engine, tuple[Scores, list[float], int]], fusion: Callable[..., dict[str, float]]
+) -> tuple[Scores, list[float], int]:
+    """Return the run of a plain hybrid; it takes as long as the two searches together."""
+    (words, first, unasked), (vectors, second, _) = runs["lexical"], runs["dense"]
+    run = {query: fusion(words[query], vectors.get(query, {})) for query in words}
+    return run, [a + b for a, b in zip(first, second, strict=False)], unasked
 
 
 def _measures(
