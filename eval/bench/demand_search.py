@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from rag import embedders, fine
 from rag.embedders import Embedded, Embedder
@@ -128,14 +128,14 @@ def _using(embedder: Embedder, clock: "SimulatedClock | None") -> Iterator[None]
 
     Loading is no part of a question.
     """
-    usual = embedders.build, fine.time
+    budgets: Any = fine  # the module that keeps the budget; of its time it needs monotonic()
+    usual = embedders.build, budgets.time
     embedders.build = lambda settings: embedder
-    if clock is not None:
-        fine.time = clock  # type: ignore[assignment]  # it needs no more of the module
+    budgets.time = clock or budgets.time
     try:
         yield
     finally:
-        embedders.build, fine.time = usual
+        embedders.build, budgets.time = usual
 
 
 # ---- simulated -----------------------------------------------------------------------------------
