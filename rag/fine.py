@@ -8,7 +8,8 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,6 +51,7 @@ class Fine:
         self._asked: Counter[str] = Counter()
         self._refused: set[str] = set()
         self.failure: str | None = None  # why the last paper was refused
+        self._question = threading.local()
         self._guard = threading.Lock()
         self._embedding = threading.Lock()
 
@@ -68,7 +70,8 @@ class Fine:
         Returns:
             How many papers were embedded. What an embedder refuses is left out.
         """
-        until = time.monotonic() + budget_s
+        began = time.monotonic()
+        budget_s = max(0.0, budget_s - getattr(self._question, "spent", 0.0))
         lacking = self._index.passages.lacking(wanted)
         todo = {one: lacking[one] for one in wanted if self._is_open(lacking.get(one))}
         if not todo:
@@ -76,11 +79,25 @@ class Fine:
         count = len(todo)
         if budget_s > 0 and self._embedding.acquire(timeout=min(budget_s, threading.TIMEOUT_MAX)):
             try:
-                self._passes(todo, until, choose)
+                self._passes(todo, began + budget_s, choose)
             finally:
                 self._embedding.release()
+        if hasattr(self._question, "spent"):
+            self._question.spent += time.monotonic() - began
         self._remember(list(todo))
         return count - len(todo)
+
+    @contextmanager
+    def one_question(self) -> Iterator[None]:
+        """Let everything that this thread completes meanwhile share one budget."""
+        if hasattr(self._question, "spent"):  # a question inside a question
+            yield
+            return
+        self._question.spent = 0.0
+        try:
+            yield
+        finally:
+            del self._question.spent
 
     def _is_open(self, lacking: Lacking | None) -> bool:
         return (

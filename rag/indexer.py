@@ -61,6 +61,7 @@ class Indexer:
         self._busy_s = 0.0
         self._paused = False
         self._error: str | None = None
+        self._updated: str | None = ""  # the last changed paper that was seen to
         self._queue: list[Lacking] = []
         self._made: list[Made] = []
 
@@ -138,6 +139,9 @@ class Indexer:
                 self._stop.wait(LOOK_S)
                 continue
             self._paused = False
+            if self._updated is not None:
+                self._update()
+                continue
             if not (some := self._next()):
                 break
             self._pass(some)
@@ -163,12 +167,21 @@ class Indexer:
             return not free
 
     def _prepare(self) -> None:
-        """Do what needs the lock before a vector can be made: changed papers, another embedder."""
+        """Do what needs the lock before a vector can be made: see to the embedder."""
+        self._updated = ""
         with self._index.writing_if_free() as free:
             if free and self._index.catalogue.waiting():
                 syncer = Syncer(self._index, no_progress)
                 if not syncer.prepare():
                     self._error = syncer.work.error
+
+    def _update(self) -> None:
+        """Swap a few changed papers in, which needs the lock while their vectors are made."""
+        with self._index.writing_if_free() as free:
+            if free:
+                syncer = Syncer(self._index, no_progress)
+                self._updated = syncer.updates(PASS, after=self._updated or "")
+                self._index.words.sync()
                 self._done += syncer.work.embedded
 
     def _next(self) -> list[Lacking]:

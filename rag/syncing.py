@@ -92,14 +92,15 @@ class Syncer:
     def vectors(self) -> None:
         """Do what needs the embedder: changed papers, passages, vectors."""
         if self.prepare():
+            self._updates()
             self._cut()
             self._embeddings()
 
     def prepare(self) -> bool:
-        """Do what comes before new papers: another embedder's passages, then changed papers.
+        """See to the embedder: cut passages for another one, note its fingerprint.
 
         Returns:
-            Whether there is an embedder; ``work.error`` says why not.
+            Whether there is one; ``work.error`` says why not.
         """
         try:
             if self._index.manifest.chunking == manifests.TO_CHUNK:
@@ -108,16 +109,22 @@ class Syncer:
         except RagError as exc:  # no embedder, or another one: words are searched meanwhile
             self.work.error = reason(exc)
             return False
-        self._updates()
-        self.work.terms += self._index.words.sync()
         return True
 
     def _updates(self) -> None:
         """Embed changed papers and swap each in one step; until then the old one answers."""
-        after = ""
-        while papers := self._index.catalogue.updates(UPDATE_BATCH, after=after):
-            after = papers[-1].id
-            self._update(papers)
+        after: str | None = ""
+        while after is not None:
+            after = self.updates(UPDATE_BATCH, after=after)
+        self.work.terms += self._index.words.sync()
+
+    def updates(self, limit: int, *, after: str) -> str | None:
+        """Embed a few changed papers and swap them in; return the last one's id, or None."""
+        papers = self._index.catalogue.updates(limit, after=after)
+        if not papers:
+            return None
+        self._update(papers)
+        return papers[-1].id
 
     def _update(self, papers: Sequence[Paper]) -> None:
         """Swap newer versions in; one that the embedder refuses stays as it was."""

@@ -82,6 +82,18 @@ def test_the_budget_is_kept_to(index, budget, made):
     assert embedded(index) == made
 
 
+def test_the_searches_of_one_question_share_a_budget(index, monkeypatch):
+    clock = iter(range(1000))
+    monkeypatch.setattr("rag.fine.time.monotonic", lambda: next(clock))
+    wanted = ids_of(index, "paper number")
+    with index.fine.one_question():
+        first = index.fine.complete(wanted, 4.5)
+        with index.fine.one_question():
+            second = index.fine.complete(wanted, 4.5)
+    alone = index.fine.complete(wanted, 4.5)
+    assert first == alone > second
+
+
 def test_vectors_made_for_a_question_rank_and_are_stored(index, model):
     found = Searcher(index, budget_s=math.inf).search("mark7 paper", top_k=5)
     assert found.papers[0].paper.abstract == paper(7, sentences=4).abstract

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,12 @@ def wait_for(condition):
         time.sleep(0.02)
 
 
+def after(looks):
+    """Return what says stop when it was asked so many times."""
+    answers = chain(repeat(False, looks), repeat(True))
+    return lambda: next(answers)
+
+
 def embedded(index):
     return index.catalogue.counts()["embedded"]
 
@@ -77,7 +84,7 @@ def test_it_embeds_what_waits_and_stays_for_more(index, indexer):
 def test_it_takes_what_questions_wanted_first_then_the_newest(index, indexer, model):
     wanted = [name for name, _ in index.terms.search("mark3 mark9", 2)]
     index.fine.complete(wanted, 0.0)  # a question without a budget
-    indexer.run(stop=iter([False, False, True]).__next__)
+    indexer.run(stop=after(3))
     asked = {index.catalogue.get(name).title for name in wanted}
     assert {text.partition("\n")[0] for text in model.seen[:2]} == asked
     assert len(model.seen) > 2
@@ -85,7 +92,7 @@ def test_it_takes_what_questions_wanted_first_then_the_newest(index, indexer, mo
 
 def test_the_newest_come_before_the_old(index, model, indexer, monkeypatch):
     monkeypatch.setattr("rag.indexer.LOOK_AHEAD", 4)
-    indexer.run(stop=iter([False, True]).__next__)
+    indexer.run(stop=after(2))
     titles = {text.partition("\n")[0] for text in model.seen}
     assert titles == {paper(number).title for number in range(20, 24)}
 
@@ -195,7 +202,7 @@ def test_a_changed_paper_is_swapped_in_by_it(index, indexer, model):
 
 def test_time_left_is_told_once_something_is_embedded(index, indexer):
     assert indexer.progress().seconds_left is None
-    indexer.run(stop=iter([False, False, True]).__next__)
+    indexer.run(stop=after(3))
     left = indexer.progress()
     assert left.waiting > 0
     assert left.seconds_left > 0
