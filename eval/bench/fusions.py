@@ -11,16 +11,18 @@ def reciprocal_ranks(*rankings: Ranking) -> dict[str, float]:
     """Add up 1 / (60 + rank) over rankings.
 
     Args:
-        rankings: Document → score, each sorted by falling score before ranks are given.
+        rankings: Document → score; equal scores share a rank, as the records of one paper do.
 
     Returns:
         Document → score over all of them; empty for none.
     """
     total: dict[str, float] = {}
     for ranking in rankings:
-        order = sorted(ranking, key=lambda name: (-ranking[name], name))
-        for rank, name in enumerate(order, start=1):
-            total[name] = total.get(name, 0.0) + 1 / (RANK_CONSTANT + rank)
+        places = {
+            score: n for n, score in enumerate(sorted(set(ranking.values()), reverse=True), 1)
+        }
+        for name, score in ranking.items():
+            total[name] = total.get(name, 0.0) + 1 / (RANK_CONSTANT + places[score])
     return total
 
 
