@@ -128,6 +128,11 @@ def test_a_turned_statement_is_unsupported(statement, text):
             id="likes better than",
         ),
         pytest.param(
+            "The yields of wet plots prove higher.",
+            "The yields of wet plots improve.",
+            id="no prefix",
+        ),
+        pytest.param(
             "Roofs not yet surveyed are chosen.", "We choose unsurveyed roofs.", id="not yet"
         ),
         pytest.param(

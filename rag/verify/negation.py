@@ -23,6 +23,11 @@ _NEED_WITHIN = 3  # words from "alleviates" to "need"
 _LESSENING = frozenset(
     listed("lower low less reduced little weak weaker poor limited insufficient")
 )
+# What these begin with is no negative prefix: "improve" does not deny "prove".
+_NO_PREFIX = (
+    "improv", "inform", "impress", "import", "impl", "inter", "discuss", "discover", "display",
+    "distrib", "distinct", "design", "detect", "deriv", "deploy", "describ", "subject", "depend",
+)  # fmt: skip
 _NOT_ONLY = frozenset(listed("only just merely simply solely necessarily"))
 _HEADS = 2  # words behind a denial that carry it
 _FARTHEST = 20  # tokens behind a denial that are looked at
@@ -279,6 +284,8 @@ def _is_lessened(text: Text, token: Token) -> bool:
 
 def _bare_of(token: Token) -> str | None:
     """Return a word without its negative prefix."""
+    if token.lower.startswith(_NO_PREFIX):
+        return None
     for prefix in _PREFIXES:
         rest = token.lower.removeprefix(prefix)
         least = _SHORTEST_UN if prefix == "un" and token.lower not in _OTHER_WORDS else _SHORTEST

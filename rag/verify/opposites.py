@@ -87,7 +87,7 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
     "count": (
         "many numerous multi multiple several abundant plenty plentiful multilingual multimodal "
         "myriad",
-        "few single scarce paucity dearth rare sparse monolingual unimodal scarcity lone",
+        "few single scarce monolingual unimodal lone",
     ),
     "share": ("always everywhere", "never nowhere"),
     "frequency": (
@@ -110,8 +110,8 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
         "incentivize+ incentivise+ motivate+ assist+ aid+ ease eases eased easing support+ "
         "strengthen+ boost+ enhance+ advance+ enable+",
         "hinder+ bottlenecked hamper+ restrict+ discourage+ impede+ inhibit+ suppress "
-        "suppresses obstruct+ deter deters deterred stifle+ penalize+ penalise+ undermine+ "
-        "limit+ curb curbs block+ prevent+ weaken+ complicates",
+        "suppresses obstruct+ deter deters deterred stifle+ penalize+ penalise+ undermine+ curb "
+        "curbs block+ prevent+ weaken+ complicates limits limiting",
     ),
     "sufficiency": ("sufficient enough", "insufficient"),
     "choice": ("include+", "exclude+"),
@@ -155,10 +155,10 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
         "excellent exceptional exceptionally great well good impressive remarkable promising "
         "strong strongly superb outstanding reliable reliably effective effectively competitive "
         "favorable favourable satisfactory successful successfully robust robustly superior "
-        "excels high",
+        "excels",
         "poor poorly bad badly mediocre disappointing weak weakly unreliable unreliably "
         "ineffective ineffectively unfavorable unfavourable unsatisfactory unsuccessful "
-        "inferior negligible struggles low",
+        "inferior negligible struggles",
     ),
     "presence": ("presence", "absence"),
     "noticing": (
