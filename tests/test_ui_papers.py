@@ -1,6 +1,7 @@
 import os
 import re
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,14 @@ from rag.errors import RecordError, SettingsError
 from rag.library import open_library
 from rag.schema import BadRecord, Filters, ImportReport, Note
 from rag.settings import load_settings
+from rag.testing import WordHashEmbedding
 from tests.test_ui_render import EVIL, OTHER, PAPER, Tags
 from tests.ui_site import wait_for
+from ui.background import Background
 from ui.imports import BROKEN, ImportJob, safe_name, take_uploads
 from ui.library_tab import _filters
 from ui.papers import ImportState, Shown, import_html, papers_html, scope_html
+from ui.vectors import Making, brief_html, spoken_html, vectors_html
 
 GOOD = '{"title": "Trees", "abstract": "Trees grow in forests."}\n'
 BAD = '{"id": "x"}\n'
@@ -36,7 +40,7 @@ def uploads(tmp_path):
 
 def dropped(uploads, name, text):
     folder = uploads / f"hash-{name}"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     (folder / name).write_text(text)
     return str(folder / name)
 
@@ -200,8 +204,8 @@ def test_an_import_can_be_undone(library, uploads):
 
 def test_a_cancelled_import_keeps_what_was_stored(library, uploads):
     class Slow:
-        def add(self, path, wait, progress, watch):
-            report = library.add(path, wait=wait, watch=watch)
+        def add(self, path, progress, watch):
+            report = library.add(path, watch=watch)
             job.cancel()
             progress("reading", 1, 0)
             return report
@@ -224,7 +228,7 @@ def test_a_cancelled_import_keeps_what_was_stored(library, uploads):
 )
 def test_an_import_that_fails_says_why(error, shown, uploads):
     class Broken:
-        def add(self, path, wait, progress, watch):
+        def add(self, path, progress, watch):
             raise error
 
     state = finished(ImportJob(Broken(), take_uploads([dropped(uploads, "a.bib", "x")], uploads)))
@@ -246,3 +250,121 @@ def test_bad_records_and_counts_are_shown_while_vectors_are_still_made():
     shown = import_html(ImportState(("a.bib",), (), "embedding", 1, 2, running=("a.bib", report)))
     assert "a.bib, line 7: it is not closed." in shown
     assert "<dt>added</dt><dd>2</dd>" in shown
+
+
+def test_an_import_ends_before_any_vector_is_made(library, uploads):
+    job = ImportJob(library, take_uploads([dropped(uploads, "a.jsonl", GOOD)], uploads))
+    state = finished(job)
+    assert library.waiting == 1
+    assert library.search("forests")[0].paper.title == "Trees"
+    assert "1 paper can be asked now; questions make the vectors they need." in import_html(state)
+
+
+def test_an_import_says_that_vectors_are_made_in_the_background(library, uploads):
+    background = Background()
+    then = partial(background.start, library)
+    files = take_uploads([dropped(uploads, "a.jsonl", GOOD + GOOD.replace("Tree", "Bee"))], uploads)
+    shown = import_html(finished(ImportJob(library, files, then)))
+    assert "2 papers can be asked now; their vectors are being made in the background." in shown
+    wait_for(lambda: library.waiting == 0, 20)
+
+
+def test_a_file_added_again_brings_nothing_that_could_be_asked_only_now(library, uploads):
+    for _ in range(2):
+        files = take_uploads([dropped(uploads, "a.jsonl", GOOD)], uploads)
+        state = finished(ImportJob(library, files))
+    assert "asked now" not in import_html(state)
+
+
+def test_papers_of_an_import_stay_when_nobody_can_begin_with_their_vectors(library, uploads):
+    def broken():
+        raise ZeroDivisionError
+
+    files = take_uploads([dropped(uploads, "a.jsonl", GOOD)], uploads)
+    state = finished(ImportJob(library, files, broken))
+    assert (state.error, state.in_background) == (None, False)
+    assert len(library.papers()) == 1
+
+
+def test_an_import_is_undone_while_its_vectors_are_made(library, uploads, monkeypatch):
+    slow(monkeypatch, 0.02)
+    many = "".join(GOOD.replace("Trees", f"Tree{n}") for n in range(60))
+    files = take_uploads([dropped(uploads, "a.jsonl", many)], uploads)
+    job = ImportJob(library, files, partial(Background().start, library))
+    finished(job)
+    wait_for(lambda: library.indexing().done > 4, 20)
+    assert job.undo() == 60
+    assert library.papers() == []
+    wait_for(lambda: library.indexing().waiting == 0, 20)
+    assert library.indexing().error is None
+    assert library.status(check=True).problems == ()
+
+
+# ---- vectors ---------------------------------------------------------------------------------
+
+
+def slow(monkeypatch, seconds):
+    """Make the embedder take so long for each text."""
+    at_once = WordHashEmbedding._get_text_embedding
+
+    def later(self, text):
+        time.sleep(seconds)
+        return at_once(self, text)
+
+    monkeypatch.setattr(WordHashEmbedding, "_get_text_embedding", later)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (None, "papers have their vectors<"),
+        (0.0, "vectors, less than a minute left"),
+        (59.0, "vectors, less than a minute left"),
+        (240.0, "vectors, about 4 min left"),
+        (9000.0, "vectors, about 2.5 h left"),
+    ],
+)
+def test_how_far_the_vectors_are_is_a_line(seconds, words):
+    shown = vectors_html(Making(papers=5183, waiting=3979, seconds_left=seconds))
+    assert "1,204 of 5,183 papers have their vectors" in shown
+    assert words in shown
+    assert brief_html(Making(papers=5183, waiting=3979)) == '<p class="cw-brief">vectors 23 %</p>'
+
+
+@pytest.mark.parametrize(
+    "making",
+    [
+        pytest.param(Making(papers=9), id="all made"),
+        pytest.param(Making(papers=9, waiting=9, in_background=False), id="only for questions"),
+        pytest.param(Making(), id="not open"),
+    ],
+)
+def test_where_nothing_is_made_there_is_no_line(making):
+    assert vectors_html(making) == brief_html(making) == ""
+    assert spoken_html(making, was_going_on=False) == ""
+    assert not making.is_going_on
+
+
+def test_why_no_more_vectors_are_made_is_said_with_what_to_do():
+    making = Making(papers=9, waiting=2, error="<b>The disk is full.</b>")
+    shown = vectors_html(making)
+    assert "2 papers have no vectors, and no more are made: &lt;b&gt;The disk is full." in shown
+    assert "choose “Try again”" in shown
+    assert "cw-bad" in brief_html(making)
+    assert not making.is_going_on
+
+
+def test_papers_that_the_embedder_refuses_end_the_line():
+    making = Making(papers=9, waiting=1, stalled=True)
+    assert "1 paper has no vectors: the embedder does not take them" in vectors_html(making)
+    assert brief_html(making) == ""
+    assert not making.is_going_on
+
+
+def test_screen_readers_hear_the_quarters_and_the_end_and_nothing_between():
+    heard = [
+        spoken_html(Making(papers=100, waiting=waiting), was_going_on=True)
+        for waiting in range(100, -1, -1)
+    ]
+    assert len(set(heard)) == 5
+    assert "All papers have their vectors" in heard[-1]

@@ -83,8 +83,10 @@ class Page:
     def _header(self) -> None:
         with gr.Row(elem_id="cw-header", equal_height=True):
             gr.HTML(KNOWS, elem_id="cw-brand")
+            self.brief = gr.HTML("", elem_id="cw-brief", apply_default_css=False)
             self.state_line = gr.HTML(_loading(self.shelf.first), elem_id="cw-state")
             self.theme = gr.Button("◐ Theme", elem_id="cw-theme", size="sm", scale=0)
+        self.spoken = gr.HTML("", elem_id="cw-spoken", apply_default_css=False)
 
     def _ask_tab(self) -> None:
         with gr.Row(elem_id="cw-ask"):
@@ -138,6 +140,7 @@ class Page:
             [self.chatbot, self.box, self.panel, self.send, self.stop], concurrency_limit=AT_ONCE,
             trigger_mode="multiple", api_name="page_ask", **LIGHT,
         )  # fmt: skip
+        self.asked = asked
         asked.then(self.side.list_kept, [self.side.search, session], [self.side.kept], **LIGHT)
         self.stop.click(chat.stop, [session], None, queue=False, **LIGHT)
         self.new.click(
@@ -177,15 +180,23 @@ class Page:
             "fn": self._list_papers, "inputs": [session],
             "outputs": [self.library.listed, self.library.detail], **LIGHT,
         }  # fmt: skip
+        vectors: dict[str, Any] = {
+            "fn": self.library.tell, "inputs": [session],
+            "outputs": [self.library.timer, self.library.vectors, self.library.again, self.brief,
+                        self.spoken],
+            "queue": False, **LIGHT,
+        }  # fmt: skip
         models = [side.answerer, side.reasons]
-        blocks.load(**state).then(**kept)
+        loaded = blocks.load(**state)
+        loaded.then(**kept)
+        self._wire_vectors(vectors, loaded)
         blocks.load(side.refresh, [session], models, **LIGHT)
         switched = side.library.input(
             side.switch, [side.library, session], turned, api_name="page_switch", **LIGHT
         )
         made = side.create.click(side.make, [side.name, session], [*turned, side.name], **LIGHT)
         for event in (switched, made):
-            event.then(**state).then(**kept).then(**listed)
+            event.then(**vectors).then(**state).then(**kept).then(**listed).then(**vectors)
             event.then(_hidden, None, [self.noting], **LIGHT)
         self.new.click(_hidden, None, [self.noting], **LIGHT)
         side.answerer.input(
@@ -195,8 +206,8 @@ class Page:
         side.search.change(**kept)
         self.new.click(**kept)
         self.library_tab.select(**listed)
-        for done in (self.library.start, self.library.undo):
-            done.click(**state)
+        for done in (self.library.added, self.library.undone):
+            done.then(**state).then(**vectors)
         side.bridge.click(
             side.open_kept, [session], [self.chatbot, self.panel, side.kept, side.title],
             api_name="page_open", **LIGHT,
@@ -205,6 +216,17 @@ class Page:
         side.delete.click(side.remove, [session], [self.chatbot, self.panel, side.kept], **LIGHT)
         api(self.api.ask, api_name="ask")
         api(self.api.libraries, api_name="libraries")
+
+    def _wire_vectors(self, vectors: dict[str, Any], loaded: Any) -> None:
+        """Look how far the vectors are when that may be news, and by the timer while they come."""
+        library, session = self.library, self.session
+        for event in (loaded, self.asked):
+            event.then(**vectors)
+        library.timer.tick(**vectors)
+        self.library_tab.select(**vectors)
+        library.again.click(library.try_again, [session], None, queue=False, **LIGHT).then(
+            **vectors
+        )
 
     def _follow(self, event: gr.EventData, session: Session) -> tuple[Any, ...]:
         return self.chat.follow(getattr(event, "value", None), session)

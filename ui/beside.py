@@ -23,9 +23,16 @@ class PageLibraries(Opened):
     def opened(self, opening: Opening) -> Library:
         """Return the page's own library, unless it is to be opened in another way."""
         if opening.key != replace(opening, settings=self._shelf.settings).key:
-            return super().opened(opening)
+            return self._beside(opening)
         library = self._shelf.library(SAMPLE if opening.sample else opening.name)
         self._shared.append(library)
+        return library
+
+    def _beside(self, opening: Opening) -> Library:
+        """Open a library for ourselves; where the page has it too, one indexer is enough."""
+        library = super().opened(opening)
+        if self._shelf.holds(SAMPLE if opening.sample else opening.name):
+            library.stop_indexer()
         return library
 
     def release(self, library: Library) -> None:

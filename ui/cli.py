@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from rag.commands.options import embedder_option, library_option, llm_options
+from rag.commands.options import embedder_option, library_option, llm_options, profile_option
 from rag.errors import SettingsError
 
 DEFAULT_PORT = 7860
@@ -24,6 +24,7 @@ DEFAULT_PORT = 7860
 )
 @click.option("--no-browser", is_flag=True, help="Do not open the page in a browser.")
 @embedder_option
+@profile_option
 @llm_options
 def chat(
     sample: bool, host: str, port: int, auth: str | None, no_browser: bool, **flags: Any

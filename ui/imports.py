@@ -6,7 +6,7 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -88,13 +88,22 @@ def _uploaded(path: object, uploads: Path) -> Path:
 class ImportJob:
     """An import in a thread of its own, which starts at once.
 
+    It ends when the papers can be asked; their vectors are made by others.
+
     Args:
         library: Where the papers go.
         files: Files of ``take_uploads``; they are deleted at the end.
+        then: Called at the end, also after a cancel, to have the vectors made; returns whether
+            that goes on in the background.
     """
 
-    def __init__(self, library: Library, files: Sequence[Path]) -> None:
-        self._library, self._files = library, list(files)
+    def __init__(
+        self,
+        library: Library,
+        files: Sequence[Path],
+        then: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._library, self._files, self._then = library, list(files), then
         self._cancelled = threading.Event()
         self._guard = threading.Lock()
         self._state = ImportState(names=tuple(path.name for path in files))
@@ -146,17 +155,7 @@ class ImportJob:
 
     def _work(self) -> None:
         try:
-            for path in self._files:
-                if self._cancelled.is_set():
-                    break
-                before = self.state.reports
-                report = self._library.add(
-                    path,
-                    wait=True,
-                    progress=self._told,
-                    watch=partial(self._seen, path.name),
-                )
-                self._set(reports=(*before, (path.name, report)), running=None, stage="")
+            self._add_all()
         except _Cancelled:
             log.info("An import was cancelled")
         except RagError as exc:
@@ -167,4 +166,23 @@ class ImportJob:
         finally:
             for path in self._files:
                 shutil.rmtree(path.parent, ignore_errors=True)
-            self._set(is_over=True, cancelled=self._cancelled.is_set())
+            background = self._goes_on()
+            cancelled = self._cancelled.is_set()
+            self._set(is_over=True, cancelled=cancelled, in_background=background)
+
+    def _goes_on(self) -> bool:
+        try:
+            return self._then()
+        except Exception:  # the papers are there: only their vectors come later
+            log.exception("The vectors of an import are not made in the background")
+            return False
+
+    def _add_all(self) -> None:
+        for path in self._files:
+            if self._cancelled.is_set():
+                return
+            before = self.state.reports
+            report = self._library.add(
+                path, progress=self._told, watch=partial(self._seen, path.name)
+            )
+            self._set(reports=(*before, (path.name, report)), running=None, stage="")

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,13 @@ from .papers import ImportState, Shown, import_html, papers_html, scope_html
 from .session import Session
 from .shelf import Shelf
 from .sources import paper_html
+from .vectors import Making, brief_html, spoken_html, vectors_html
 
 PAGE = 20
 FOUND = 200  # papers of a search that can be paged through
 LONGEST = 200  # characters of a filter
 POLL_S = 0.25
+LOOK_S = 2.5  # between looks at how far the vectors are, while some are made
 _ACTION = re.compile(r"(paper|pick|page|all)-(\d{1,4})")
 NOTHING = '<div class="cw-panel cw-empty"><h2>Abstract</h2><p>Choose a paper in the list.</p></div>'
 BRIDGE = "window.citewell.papers = (value) => trigger('click', { value: value });"
@@ -44,6 +47,7 @@ class LibraryTab:
         with gr.Row(elem_id="cw-library"):
             with gr.Column(scale=3, min_width=320):
                 self._filter_rows()
+                self._vectors_row()
                 self.listed = gr.HTML("", elem_id="cw-papers", apply_default_css=False)
                 self.bridge = gr.HTML("", elem_classes="cw-bridge", js_on_load=BRIDGE)
             with gr.Column(scale=2, min_width=320):
@@ -66,6 +70,14 @@ class LibraryTab:
             self.show = gr.Button("Show", variant="primary", elem_id="cw-show", min_width=90)
             self.only = gr.Button("Ask only these", elem_id="cw-only", min_width=90)
             self.none = gr.Button("Reset", elem_id="cw-none", min_width=90)
+
+    def _vectors_row(self) -> None:
+        with gr.Row(elem_id="cw-vectors", equal_height=True):
+            self.vectors = gr.HTML("", elem_id="cw-made", apply_default_css=False)
+            self.again = gr.Button(
+                "Try again", size="sm", scale=0, min_width=110, visible=False, elem_id="cw-again"
+            )
+        self.timer = gr.Timer(LOOK_S, active=False)
 
     def _import_box(self) -> None:
         with gr.Accordion("Add papers", open=False, elem_id="cw-add"):
@@ -101,12 +113,14 @@ class LibraryTab:
             self.follow, [session], [self.listed, self.detail, scope],
             api_name="page_papers", **light,
         )  # fmt: skip
-        self.start.click(
+        self.added = self.start.click(
             self.add, [session, self.files], [self.progress, self.files, self.listed],
             api_name="page_add", concurrency_limit=8, **light,
         )  # fmt: skip
         self.cancel.click(self.stop, [session], None, queue=False, **light)
-        self.undo.click(self.take_back, [session], [self.progress, self.listed], **light)
+        self.undone = self.undo.click(
+            self.take_back, [session], [self.progress, self.listed], **light
+        )
 
     # ---- browsing ------------------------------------------------------------------------------
 
@@ -193,7 +207,8 @@ class LibraryTab:
         if not taken:
             gr.Info("Drop files into the box first.")
             return
-        job = session.importing = ImportJob(library, taken)
+        then = partial(self.shelf.background.start, library, again=True)
+        job = session.importing = ImportJob(library, taken, then)
         last = None
         while not (state := job.state).is_over:
             if state != last:
@@ -221,6 +236,42 @@ class LibraryTab:
         session.importing = None
         words = f"{count:,} paper{'' if count == 1 else 's'} deleted again."
         return f'<p role="status">{words}</p>', self.page(session)
+
+    # ---- vectors in the background -------------------------------------------------------------
+
+    def tell(self, session: Session) -> Update:
+        """Say how far the vectors are; the timer goes on only while that changes.
+
+        Returns:
+            New values for the timer, the line of this tab, its button, the line at the top, and
+            what screen readers are told.
+        """
+        making = self._making(session.library or self.shelf.first)
+        spoken = spoken_html(making, was_going_on=session.making)
+        session.making = making.is_going_on
+        failed = making.is_shown and making.error is not None
+        return (
+            gr.Timer(LOOK_S, active=making.is_going_on), vectors_html(making),
+            gr.update(visible=failed), brief_html(making), spoken,
+        )  # fmt: skip
+
+    def _making(self, name: str) -> Making:
+        """Look how far a library is; one that is not open has nothing to tell."""
+        if not self.shelf.is_ready(name):
+            return Making()
+        try:
+            return self.shelf.background.look(self.shelf.library(name))
+        except RagError:  # it cannot be opened, which the line at the top says
+            return Making()
+
+    def try_again(self, session: Session) -> None:
+        """Make the vectors that wait after something kept them from being made."""
+        try:
+            library = self.shelf.library(session.library or self.shelf.first)
+        except RagError as exc:
+            gr.Warning(str(exc))
+            return
+        self.shelf.background.start(library, again=True)
 
 
 def _filters(

@@ -101,6 +101,7 @@ class ImportState:
     error: str | None = None
     cancelled: bool = False
     is_over: bool = False
+    in_background: bool = False  # vectors are being made
     running: tuple[str, ImportReport] | None = None
 
     @property
@@ -131,8 +132,8 @@ def _head(state: ImportState) -> str:
         word = "Cancelled; what was stored stays" if state.cancelled else "Finished"
         if state.error:
             word = "Stopped; what was stored stays"
-        nothing = " Nothing was stored." if not stored else ""
-        return f'<p role="status"><strong>{word}: {files}.</strong>{nothing}</p>'
+        then = _asked_now(state) if stored else "Nothing was stored."
+        return f'<p role="status"><strong>{word}: {files}.</strong> {then}</p>'
     name = plain(state.names[len(state.reports)]) if len(state.reports) < len(state.names) else ""
     width = f' value="{state.done}" max="{state.total}"' if state.total else ""
     of = f" of {state.total:,}" if state.total else ""
@@ -140,6 +141,20 @@ def _head(state: ImportState) -> str:
         f'<p role="status"><span class="cw-spin"></span>{files} done; {name}: '
         f"{plain(state.stage or 'opening')} {state.done:,}{of}</p><progress{width}></progress>"
     )
+
+
+def _asked_now(state: ImportState) -> str:
+    """Say that the papers need not wait for anything, and when their vectors come."""
+    fresh = sum(report.added + report.updated for _, report in state.begun)
+    if not fresh:
+        return ""
+    now = f"{fresh:,} paper{'' if fresh == 1 else 's'} can be asked now"
+    whose = "its" if fresh == 1 else "their"
+    if state.in_background:
+        return f"{now}; {whose} vectors are being made in the background."
+    if any(report.pending for _, report in state.begun):
+        return f"{now}; questions make the vectors they need."
+    return f"{now}."
 
 
 def _counts(reports: Sequence[ImportReport]) -> str:

@@ -68,6 +68,7 @@ class Session:
     page: int = 0
     shown: Shown = field(default_factory=Shown)
     picked: dict[str, None] = field(default_factory=dict)
+    making: bool = False  # vectors were being made when the page last looked
     importing: ImportJob | None = None
     run: Any = None  # an evaluation, as whoever is registered makes it
     cases: tuple[str, ...] = ()  # questions that did not pass, as listed

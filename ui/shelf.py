@@ -12,6 +12,7 @@ from rag.errors import RagError
 from rag.schema import Answer
 
 from .asking import Line
+from .background import Background
 
 if TYPE_CHECKING:
     from rag.library import Library
@@ -36,6 +37,7 @@ class Shelf:
     def __init__(self, settings: "Settings", first: str = SAMPLE) -> None:
         self.settings = settings
         self.first = first
+        self.background = Background()
         self._futures: dict[str, Future[Library]] = {}
         self._lines: dict[str, Line] = {}
         self._guard = threading.Lock()
@@ -83,6 +85,22 @@ class Shelf:
         """
         return self.begin(name).result()
 
+    def holds(self, name: str) -> bool:
+        """Say whether a library is open here, or being opened."""
+        with self._guard:
+            known = self._futures.get(name)
+        return known is not None and not _failed(known)
+
+    def leave(self, name: str) -> None:
+        """Stop making vectors in a library that a visitor turned away from.
+
+        Whoever still looks at it starts that again with the next look.
+        """
+        with self._guard:
+            future = self._futures.get(name)
+        if future is not None and future.done() and not _failed(future):
+            self.background.rest(future.result())
+
     def line(self, llm: str | None) -> Line:
         """Return the line of people who wait for a model."""
         name = llm or self.settings.llm
@@ -117,6 +135,7 @@ class Shelf:
         try:
             library = self._opened(name)
             _warm(library)
+            self.background.start(library)
             future.set_result(library)
         except BaseException as exc:  # whoever waits must hear of it
             if not isinstance(exc, RagError):

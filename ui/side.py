@@ -74,6 +74,9 @@ class Side:
             return gr.skip(), gr.skip(), gr.skip(), gr.skip()
         session.clear()
         session.restrict_to_nothing()
+        left = session.library or self.shelf.first
+        if left != name:
+            self.shelf.leave(left)
         session.library = name
         self.shelf.begin(name)
         return [], EMPTY, "", gr.update(choices=names, value=name)

@@ -148,6 +148,13 @@
     }
   });
 
+  function speak() {
+    const box = document.getElementById("cw-spoken");
+    if (!box || box.getAttribute("role") === "status") return;
+    box.setAttribute("role", "status");
+    box.setAttribute("aria-live", "polite");
+  }
+
   const labelled = /^(?:user|bot)'s message: /;
   function name(root) {
     // The chat's own labels repeat our HTML, and its cleaner takes ours away.
@@ -168,6 +175,7 @@
     requestAnimationFrame(() => {
       queued = false;
       name(document);
+      speak();
       const now = panel()?.querySelector(".cw-panel");
       if (now && now !== shown) {
         shown = now;
