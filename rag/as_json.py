@@ -70,6 +70,7 @@ def ranked_json(ranked: RankedPaper) -> dict[str, object]:
         "abstract_start": " ".join(ranked.paper.abstract.split()[:OPENING_WORDS]),
         "score": ranked.score,
         "cosine": ranked.cosine,
+        **({"sentence": ranked.snippet} if ranked.sentence else {}),
         **_about(ranked.paper),
     }
 

@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -149,7 +150,12 @@ class Library(Upkeep):
     # ---- asking --------------------------------------------------------------------------------
 
     def search(
-        self, query: str, *, top_k: int | None = None, filters: Filters | None = None
+        self,
+        query: str,
+        *,
+        top_k: int | None = None,
+        filters: Filters | None = None,
+        sentences: bool = False,
     ) -> tuple[RankedPaper, ...]:
         """Rank papers for a query.
 
@@ -157,6 +163,7 @@ class Library(Upkeep):
             query: Plain text.
             top_k: At most so many; None takes it from the settings.
             filters: Only papers that match; None means all.
+            sentences: Also find the sentence of each paper that is nearest to the query.
 
         Returns:
             Papers by falling score; empty when nothing matches.
@@ -166,12 +173,17 @@ class Library(Upkeep):
         """
         from . import question
         from .retrieval import Searcher
+        from .snippets import best_sentences
 
         asked = question.check(query, max_chars=self.settings.max_question_chars)
         searcher = Searcher(
             self._index, candidates=self.settings.candidates, mode=self.settings.retrieval
         )
-        return searcher.search(asked, top_k=top_k or self.settings.top_k, filters=filters).papers
+        found = searcher.search(asked, top_k=top_k or self.settings.top_k, filters=filters).papers
+        if not sentences:
+            return found
+        best = best_sentences(self._index, asked, found)
+        return tuple(replace(one, sentence=best.get(one.paper.id)) for one in found)
 
     def ask(
         self,

@@ -277,14 +277,17 @@ def paper_line(paper: Paper) -> str:
 
 
 def ranked_text(papers: Sequence[RankedPaper], *, width: int = WIDTH) -> str:
-    """Return a ranked list as ``search`` prints it: number, paper, id and cosine."""
+    """Return a ranked list as ``search`` prints it: number, paper, id, cosine, nearest sentence."""
     return "\n".join(_ranked_line(ranked, width) for ranked in papers) or "No paper matches."
 
 
 def _ranked_line(ranked: RankedPaper, width: int) -> str:
     near = "" if ranked.cosine is None else f", cosine {ranked.cosine:.2f}"
     text = f"{ranked.rank:>2}. {_reference(ranked.paper)} ({ranked.paper.id}{near})"
-    return _filled(text, width, rest="    ")
+    lines = [_filled(text, width, rest="    ")]
+    if ranked.snippet:
+        lines.append(_filled(f"“{ranked.snippet}”", width, first="    ", rest="     "))
+    return "\n".join(lines)
 
 
 # ---- imports and libraries -------------------------------------------------------------------

@@ -81,7 +81,7 @@ def search_events(
     Raises:
         RagError: The query cannot be searched.
     """
-    found = library.search(query, filters=filters)
+    found = library.search(query, filters=filters, sentences=True)
     papers = [as_json.ranked_json(ranked) for ranked in found]
     yield {"end": {"text": render.ranked_text(found), "papers": papers}}
 

@@ -111,7 +111,8 @@ class RankedPaper:
 
     ``score`` is what the list is sorted by (never increasing down the list). ``cosine`` is the
     similarity of the question and the paper's nearest passage, -1 to 1, or None where no vector
-    was compared. ``passage_id`` names the passage that matched best.
+    was compared. ``passage_id`` names the passage that matched best; ``sentence`` is the place in
+    the abstract of the sentence nearest to the query, where it was asked for.
     """
 
     paper: Paper
@@ -119,6 +120,12 @@ class RankedPaper:
     score: float
     cosine: float | None
     passage_id: str
+    sentence: Span | None = None
+
+    @property
+    def snippet(self) -> str:
+        """Return the nearest sentence; empty where none is known."""
+        return self.paper.abstract[self.sentence.start : self.sentence.end] if self.sentence else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from .schema import Span
+from .schema import Passage, Span
 
 _CLOSERS = "\"'”’»›)\\]}」』】）*_"
 _OPENERS = "\"'“‘„«‹([{「『【（*_¿¡"
@@ -96,6 +96,14 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
         yield start, gap.start()
         start = gap.end()
     yield start, len(text)
+
+
+def spans_of(passage: Passage) -> list[Span]:
+    """Return a passage's sentences as offsets in the abstract; its own span when it has no text."""
+    if not passage.text:
+        return [passage.span]
+    start = passage.span.start
+    return [Span(s.start + start, s.end + start) for s in sentence_spans(passage.text)]
 
 
 def _paragraph_spans(text: str, start: int, end: int, caseless: bool) -> Iterator[Span]:

@@ -14,7 +14,7 @@ from .injection import addresses_a_machine, flags_for, note_on
 from .names import names_in, systems_in
 from .question import Question
 from .schema import Evidence, Passage, RankedPaper, Span
-from .sentences import sentence_spans
+from .sentences import spans_of
 
 UNREAD = 2.0  # below 0: what the evidence model has not read
 Owners = NDArray[np.int64]  # for each sentence, which paper it is from
@@ -45,7 +45,7 @@ class Sheet:
         self._rows: list[tuple[int, Passage, Span]] = []
         for n, name in enumerate(ids):
             for passage in passages.get(name, []):
-                self._rows += [(n, passage, span) for span in _spans(passage)]
+                self._rows += [(n, passage, span) for span in spans_of(passage)]
         self._owner = np.asarray([row[0] for row in self._rows], np.int64)
         self._screen()
         self._read = np.full(len(self._rows), -UNREAD, np.float32)
@@ -309,14 +309,6 @@ def _with_units_apart(text: str) -> str:
     """Return a text, and once more with units apart from numbers: "4D3R" stays, "1.8dB" parts."""
     apart = _NUMBER_AND_UNIT.sub(" ", text)
     return text if apart == text else f"{text} {apart}"
-
-
-def _spans(passage: Passage) -> list[Span]:
-    """Return a passage's sentences as offsets in the abstract; its own span when it has no text."""
-    if not passage.text:
-        return [passage.span]
-    start = passage.span.start
-    return [Span(s.start + start, s.end + start) for s in sentence_spans(passage.text)]
 
 
 def _share(part: set[str], whole: set[str]) -> float:

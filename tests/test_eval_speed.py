@@ -470,8 +470,8 @@ def test_best_sentences_are_found_without_an_evidence_model(settings, folder, mo
     monkeypatch.delenv("CITEWELL_EVIDENCE_MODEL")
     with open_library("own", settings=load_settings(), create=True) as library:
         library.add(folder / "corpus.jsonl", wait=True)
-        reading = best_sentences(library, "zinc coating against rust on bridges")
-    assert reading.sentences[0].text == "A zinc coating delays rust by eleven years."
+        found = best_sentences(library, "zinc coating against rust on bridges")
+    assert found[0].snippet == "A zinc coating delays rust by eleven years."
 
 
 class RecordingModel:

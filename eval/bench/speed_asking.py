@@ -13,7 +13,7 @@ from rag import evidence, question
 from rag.errors import QuestionError
 from rag.index import Progress
 from rag.library import Library
-from rag.schema import Answer
+from rag.schema import Answer, RankedPaper
 
 from .speed_peer import PacedStarter, Starter
 from .speed_rows import Row, percentiles, rounds_of
@@ -98,11 +98,9 @@ def _timed_search(library: Library, text: str) -> float:
     return 1000 * (time.perf_counter() - began)
 
 
-def best_sentences(library: Library, text: str) -> evidence.Reading:
-    """Return the ranked papers of a question with their sentences in order, read by no model."""
-    asked = question.understand(question.check(text, max_chars=len(text) + 1))
-    papers = library.search(text)
-    return evidence.Reader(library.engine("quote").index, load_model=None).read(asked, papers)
+def best_sentences(library: Library, text: str) -> tuple[RankedPaper, ...]:
+    """Return the ranked papers of a question, each with its nearest sentence, read by no model."""
+    return library.search(text, sentences=True)
 
 
 # ---- answering -----------------------------------------------------------------------------------
