@@ -87,13 +87,16 @@ class AnswerEngine(BaseQueryEngine):
 
     # ---- LlamaIndex ----------------------------------------------------------------------------
 
-    def retriever(self, filters: Filters | None = None) -> PaperRetriever:
-        """Return the search of this engine as a LlamaIndex retriever."""
-        return PaperRetriever(self._searcher, top_k=self._settings.top_k, filters=filters)
+    def retriever(self, filters: Filters | None = None, *, alike: bool = True) -> PaperRetriever:
+        """Return this engine's search as a LlamaIndex retriever; ``alike`` as in ``search``."""
+        return PaperRetriever(
+            self._searcher, top_k=self._settings.top_k, filters=filters, alike=alike
+        )
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """Return the ranked papers as nodes."""
-        return self.retriever().retrieve(query_bundle)
+        """Return the ranked papers of a question as nodes."""
+        many = questions.understand(query_bundle.query_str, ()).many
+        return self.retriever(alike=many).retrieve(query_bundle)
 
     def _get_prompt_modules(self) -> dict[str, Any]:
         return {}
@@ -145,17 +148,24 @@ class AnswerEngine(BaseQueryEngine):
         question = questions.respelled(question, self.index.words.corrections(question.asked))
         stated = Stated() if filters else questions.stated(question, self._known())
         wanted = filters or stated.filters
-        question, papers = self._search(question, wanted, trace)
-        reading = self._reader.read(question, self._with_named(question, papers, wanted))
-        asked = _Asked(question, _as_read(papers, reading), reading, stated, trace)
-        trace.mark("read")
+        asked = self._read(question, stated, wanted, trace)
         if self._answers(asked):
             yield from self._write(asked)
             return
-        told = nearest_told(reading) if papers else ()
-        text = abstention_text(told) if papers else self._nothing(wanted)
+        told = nearest_told(asked.reading) if asked.papers else ()
+        text = abstention_text(told) if asked.papers else self._nothing(wanted)
         yield text
         yield replace(self._abstention(text, asked), tells=as_citations(told))
+
+    def _read(
+        self, question: Question, stated: Stated, wanted: Filters | None, trace: _Trace
+    ) -> "_Asked":
+        """Search and read; whoever embeds in the background gives way, and one budget is shared."""
+        with self.index.asking.marked(), self.index.fine.one_question():
+            question, papers = self._search(question, wanted, trace)
+            reading = self._reader.read(question, self._with_named(question, papers, wanted))
+        trace.mark("read")
+        return _Asked(question, _as_read(papers, reading), reading, stated, trace)
 
     def _known(self) -> KnownPapers:
         return KnownPapers(self.index.catalogue)
@@ -164,13 +174,17 @@ class AnswerEngine(BaseQueryEngine):
         self, question: Question, filters: Filters | None, trace: _Trace
     ) -> tuple[Question, tuple[RankedPaper, ...]]:
         """Search, and once more with what the papers found say that an acronym stands for."""
-        found = self._searcher.search(question.search, top_k=self._settings.top_k, filters=filters)
+        search = partial(
+            self._searcher.search,
+            top_k=self._settings.top_k,
+            filters=filters,
+            alike=question.many,
+        )
+        found = search(question.search)
         more = expand(question.asked, [ranked.paper for ranked in found.papers])
         if more:
             question = replace(question, search=" ".join([question.search, *more]))
-            found = self._searcher.search(
-                question.search, top_k=self._settings.top_k, filters=filters
-            )
+            found = search(question.search)
         trace.mark("search")
         trace.timings_ms.update({k: round(v, 2) for k, v in found.timings_ms.items()})
         return question, found.papers
@@ -184,7 +198,7 @@ class AnswerEngine(BaseQueryEngine):
         systems = systems_in(question.search) if question.compare else []
         for system in systems[:MOST_SYSTEMS]:
             for one in self._searcher.search(system, top_k=1, filters=filters).papers:
-                low = replace(one, score=papers[-1].score if papers else one.score)
+                low = replace(one, score=papers[-1].score if papers else one.score, mixed=None)
                 first.setdefault(one.paper.id, ranked.get(one.paper.id, low))
         return (*first.values(), *(one for one in papers if one.paper.id not in first))
 
@@ -199,7 +213,7 @@ class AnswerEngine(BaseQueryEngine):
         ranked = {one.paper.id: one for one in papers}
         top = papers[0].score if papers else 1.0
         return {
-            name: replace(ranked[name], score=top)
+            name: replace(ranked[name], score=top, mixed=None)
             if name in ranked
             else RankedPaper(known[name], 1, top, None, f"{name}#0")
             for name in names

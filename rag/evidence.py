@@ -152,13 +152,13 @@ class Reader:
         stand in any one of them. A question whether something is so is answered by most papers on
         its matter, if only in part, so there the first part decides and the second adds a little.
         """
-        topic = _logit(self.weights.topic, TOPIC_FEATURES, signals)
+        met = topic = _logit(self.weights.topic, TOPIC_FEATURES, signals)
         if self.reads and any(len(holders) <= MOST_HOLDERS for holders in named.values()):
             topic = max(topic, NAMED_TOPIC)
         if not self.weights.detail or question.many or question.compare:
             return _probability(topic)
         detail = _logit(self.weights.detail, DETAIL_FEATURES, signals)
-        if question.yes_no:
+        if question.yes_no and topic == met:  # a name alone does not decide
             return _probability(topic + WHETHER_DETAIL * detail + WHETHER_BIAS)
         return _probability(topic) * _probability(detail)
 
@@ -184,7 +184,7 @@ class Reader:
         logits = self.weights.paper.logits(sheet.paper_features())
         order = np.argsort(-logits, kind="stable")
         return tuple(
-            replace(papers[i], rank=rank, score=_probability(float(logits[i])))
+            replace(papers[i], rank=rank, score=_probability(float(logits[i])), mixed=None)
             for rank, i in enumerate(map(int, order), start=1)
         )
 

@@ -70,13 +70,22 @@ class Searcher:
         self._mode = mode
         self._budget_s = index.embed_budget_s if budget_s is None else budget_s
 
-    def search(self, query: str, *, top_k: int = 10, filters: Filters | None = None) -> Found:
+    def search(
+        self,
+        query: str,
+        *,
+        top_k: int = 10,
+        filters: Filters | None = None,
+        alike: bool = True,
+    ) -> Found:
         """Rank papers.
 
         Args:
             query: Plain text.
             top_k: At most so many papers, 1 or more.
             filters: Only papers that match; None means all.
+            alike: Raise papers that resemble other well-ranked ones: right for a topic, of no use
+                for a question that one paper answers.
 
         Returns:
             Papers by falling score, 0 to 1 for a hybrid. Empty when nothing matches.
@@ -85,18 +94,23 @@ class Searcher:
         if allowed is not None and not allowed:
             return Found()
         with self._index.asking.marked():
-            return self._search(query, top_k, allowed)
+            return self._search(query, top_k, allowed, alike=alike)
 
-    def _search(self, query: str, top_k: int, allowed: Sequence[str] | None) -> Found:
+    def _search(
+        self, query: str, top_k: int, allowed: Sequence[str] | None, *, alike: bool
+    ) -> Found:
         clock = _Clock()
         lexical = self._lexical(query, allowed)
         clock.lap("terms")
         dense = self._dense(query, allowed, lexical, clock)
         clock.lap("vectors")
-        scores = self._fuse(query, lexical, {name: hit.cosine for name, hit in dense.items()})
+        mixed = self._fuse(query, lexical, {name: hit.cosine for name, hit in dense.items()})
+        scores = mixed
+        if alike and self._mode == "hybrid" and dense:
+            scores = reinforce(mixed, self._index.paper_vectors(best_of(mixed)))
         clock.lap("fusing")
         best = sorted(scores, key=lambda name: (-scores[name], name))[:top_k]
-        papers = self._ranked(best, scores, dense)
+        papers = self._ranked(best, scores, mixed, dense)
         self._index.fine.flush()
         return Found(papers, clock.laps)
 
@@ -180,11 +194,14 @@ class Searcher:
         if missing := [name for name in dense if name not in lexical]:
             found = self._index.terms.search(query, len(missing), allowed=missing)
             lexical = {**lexical, **dict(found)}
-        scores = fuse(lexical, dense)
-        return reinforce(scores, self._index.paper_vectors(best_of(scores)))
+        return fuse(lexical, dense)
 
     def _ranked(
-        self, ids: Sequence[str], scores: Mapping[str, float], dense: Mapping[str, _Dense]
+        self,
+        ids: Sequence[str],
+        scores: Mapping[str, float],
+        mixed: Mapping[str, float],
+        dense: Mapping[str, _Dense],
     ) -> tuple[RankedPaper, ...]:
         papers = self._index.catalogue.papers(ids)
         present = [name for name in ids if name in papers]  # one may be removed meanwhile
@@ -195,6 +212,7 @@ class Searcher:
                 score=scores[name],
                 cosine=dense[name].cosine if name in dense else None,
                 passage_id=dense[name].passage_id if name in dense else f"{name}#0",
+                mixed=mixed[name],
             )
             for rank, name in enumerate(present, start=1)
         )
@@ -264,19 +282,26 @@ class PaperRetriever(BaseRetriever):
         searcher: Ranks the papers.
         top_k: At most so many nodes.
         filters: Only papers that match; None means all.
+        alike: As in ``Searcher.search``.
     """
 
     def __init__(
-        self, searcher: Searcher, *, top_k: int = 10, filters: Filters | None = None
+        self,
+        searcher: Searcher,
+        *,
+        top_k: int = 10,
+        filters: Filters | None = None,
+        alike: bool = True,
     ) -> None:
         super().__init__(callback_manager=CallbackManager([]))
         self._searcher = searcher
         self._top_k = top_k
         self._filters = filters
+        self._alike = alike
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         found = self._searcher.search(
-            query_bundle.query_str, top_k=self._top_k, filters=self._filters
+            query_bundle.query_str, top_k=self._top_k, filters=self._filters, alike=self._alike
         )
         return nodes_of(found.papers)
 

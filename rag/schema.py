@@ -121,6 +121,12 @@ class RankedPaper:
     cosine: float | None
     passage_id: str
     sentence: Span | None = None
+    mixed: float | None = None  # the score before papers like it spoke for it, where they did
+
+    @property
+    def own_score(self) -> float:
+        """Return the score by the paper's own words and vectors, for which models were fitted."""
+        return self.score if self.mixed is None else self.mixed
 
     @property
     def snippet(self) -> str:

@@ -29,8 +29,8 @@ def choose(
     """
     distinct = list(_without_repeats(reading.sentences))
     if question.many:
-        least = LIST_SHARE * max((r.score for r in reading.papers), default=0.0)
-        listed = [r.paper.id for r in reading.papers if whole or r.score >= least]
+        least = LIST_SHARE * max((r.own_score for r in reading.papers), default=0.0)
+        listed = [r.paper.id for r in reading.papers if whole or r.own_score >= least]
         best = _one_a_paper(_contributions_up(reading))
         return tuple(best[name] for name in listed if name in best)[:most]
     if question.compare:

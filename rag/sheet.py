@@ -178,7 +178,7 @@ class Sheet:
         )
         for name in ("cosine", "coverage"):
             columns[f"{name}_below_best"] = _below_best(columns[name], owner)
-        scores = np.asarray([r.score for r in self._papers], np.float32)
+        scores = np.asarray([r.own_score for r in self._papers], np.float32)
         cosines = np.asarray([r.cosine or 0.0 for r in self._papers], np.float32)
         columns["paper_score"] = scores[owner]
         columns["paper_below_best"] = scores[owner] - scores.max()
@@ -236,7 +236,7 @@ class Sheet:
             best: The row of the sentence that scores best.
         """
         column = {name: features[:, i] for i, name in enumerate(SENTENCE_FEATURES)}
-        scores = sorted((ranked.score for ranked in self._papers), reverse=True)
+        scores = sorted((ranked.own_score for ranked in self._papers), reverse=True)
         wanted = self._question.number
         return {
             **self._words_met(),
@@ -269,7 +269,7 @@ class Sheet:
     def paper_features(self) -> Vectors:
         """Return ``(n_papers, n_features)`` in the order of ``PAPER_FEATURES``."""
         total = sum(self._asked.values()) or 1.0
-        scores = np.asarray([r.score for r in self._papers], np.float32)
+        scores = np.asarray([r.own_score for r in self._papers], np.float32)
         best = np.full(len(self._papers), -UNREAD, np.float32)
         np.maximum.at(best, self._owner, self._read)
         columns = {

@@ -188,7 +188,7 @@ def test_the_gap_is_that_of_the_best_two_papers_in_whatever_order_they_are_read(
     papers = Searcher(index).search(question.search).papers
     reader = Reader(index, load_model=None)
     turned = reader.read(question, papers[::-1][-PAPERS_READ:])
-    assert turned.signals["gap"] == pytest.approx(papers[0].score - papers[1].score)
+    assert turned.signals["gap"] == pytest.approx(papers[0].own_score - papers[1].own_score)
 
 
 def test_systems_name_the_papers_that_hold_them(index):

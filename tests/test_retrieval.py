@@ -228,6 +228,16 @@ def test_a_paper_that_only_vectors_found_gets_the_score_of_its_words(index, monk
     assert asked == [(1, {"allowed": [found.papers[0].paper.id]})]
 
 
+def test_without_looking_for_what_is_alike_scores_are_their_own(index):
+    found = Searcher(index).search("moss", alike=False)
+    assert [one.score for one in found.papers] == [one.mixed for one in found.papers]
+    raised = {one.paper.id: one for one in Searcher(index).search("moss").papers}
+    both = [one for one in found.papers if one.paper.id in raised]
+    assert len(both) > 1
+    for one in both:
+        assert raised[one.paper.id].score >= one.score == raised[one.paper.id].own_score
+
+
 def test_papers_like_the_best_ones_are_raised(index, monkeypatch):
     given = []
     monkeypatch.setattr(
