@@ -1,7 +1,4 @@
-"""A real Chromium asks, hovers, clicks; every request beyond this machine is refused and counted.
-
-Screenshots go to ``screenshots/``, which git ignores.
-"""
+"""A real Chromium asks, hovers, clicks."""
 
 import json
 import re
@@ -9,24 +6,16 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from rag.library import open_library
 from rag.settings import load_settings
+from tests.ui_browser import MARKS, ask, shoot, started, visiting
 from tests.ui_site import running
 
-CHROMIUM = Path("/usr/bin/chromium")
-SHOTS = Path(__file__).parent.parent / "screenshots"
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync", "--no-first-run"]  # fmt: skip
 Q = "How does 4D3R refine camera poses?"
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.model,
-    pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Debian's package chromium"),
-]
-
+pytestmark = [*MARKS, pytest.mark.model]
 
 EVIL = {
     "title": "<img src=x onerror=alert(1)> sequoia",
@@ -52,56 +41,15 @@ def site(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def chromium():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with started() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
 def visit(chromium, site):
-    """Open pages of new visitors; at the end nothing may have left this machine or gone wrong."""
-    contexts, outside, wrong = [], [], []
-
-    def open_page(width=1440, height=900, **options):
-        context = chromium.new_context(viewport={"width": width, "height": height}, **options)
-        contexts.append(context)
-
-        def door(route):
-            if route.request.url.startswith((site.url, "data:", "blob:")):
-                route.continue_()
-            else:
-                outside.append(route.request.url)
-                route.abort()
-
-        context.route("**/*", door)
-        page = context.new_page()
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("dialog", lambda dialog: wrong.append(dialog.message) or dialog.dismiss())
-        page.goto(site.url)
-        expect(page.locator(".cw-ready")).to_be_visible(timeout=60_000)
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert outside == []
-    assert wrong == []
-
-
-def ask(page, question):
-    """Ask and wait for the whole answer; return its element."""
-    before = page.locator("#chat .cw-tools").count()
-    page.locator("#cw-question textarea").fill(question)
-    page.locator("#cw-question textarea").press("Enter")
-    expect(page.locator("#chat .cw-tools")).to_have_count(before + 1, timeout=30_000)
-    return page.locator("#chat .cw-answer").last
-
-
-def shoot(page, name, **options):
-    SHOTS.mkdir(exist_ok=True)
-    page.wait_for_timeout(300)  # smooth scrolling
-    page.screenshot(path=SHOTS / f"{name}.png", **options)
+    """Open pages of new visitors of the site."""
+    with visiting(chromium, site) as open_page:
+        yield open_page
 
 
 def test_a_marker_opens_its_sentence_in_the_whole_abstract(visit):
@@ -318,10 +266,9 @@ def test_files_are_added_with_counts_and_errors_and_the_import_is_undone(visit, 
     page.locator("#cw-files input[type=file]").set_input_files(file)
     expect(page.locator("#cw-files")).to_contain_text("trees")
     page.locator("#cw-start").click()
-    expect(page.locator("#cw-progress progress")).to_be_visible()
-    shoot(page, "import")
     progress = page.locator("#cw-progress")
     expect(progress).to_contain_text("Finished: 1 of 1 files.", timeout=60_000)
+    shoot(page, "import")
     assert progress.locator("dd").all_inner_texts() == ["101", "99", "0", "0", "0", "2"]
     expect(progress).to_contain_text("trees.jsonl, line 100: the record is not JSON")
     expect(page.locator(".cw-ready")).to_contain_text("99 abstracts")

@@ -265,7 +265,7 @@ def test_an_import_says_that_vectors_are_made_in_the_background(library, uploads
     then = partial(background.start, library)
     files = take_uploads([dropped(uploads, "a.jsonl", GOOD + GOOD.replace("Tree", "Bee"))], uploads)
     shown = import_html(finished(ImportJob(library, files, then)))
-    assert "2 papers can be asked now; their vectors are being made in the background." in shown
+    assert "2 papers can be asked now; their vectors follow in the background." in shown
     wait_for(lambda: library.waiting == 0, 20)
 
 
@@ -348,8 +348,8 @@ def test_where_nothing_is_made_there_is_no_line(making):
 def test_why_no_more_vectors_are_made_is_said_with_what_to_do():
     making = Making(papers=9, waiting=2, error="<b>The disk is full.</b>")
     shown = vectors_html(making)
-    assert "2 papers have no vectors, and no more are made: &lt;b&gt;The disk is full." in shown
-    assert "choose “Try again”" in shown
+    assert "2 papers have no vectors, and no more are made; questions find them" in shown
+    assert "Why: &lt;b&gt;The disk is full.&lt;/b&gt;" in shown
     assert "cw-bad" in brief_html(making)
     assert not making.is_going_on
 

@@ -151,7 +151,7 @@ def _asked_now(state: ImportState) -> str:
     now = f"{fresh:,} paper{'' if fresh == 1 else 's'} can be asked now"
     whose = "its" if fresh == 1 else "their"
     if state.in_background:
-        return f"{now}; {whose} vectors are being made in the background."
+        return f"{now}; {whose} vectors follow in the background."
     if any(report.pending for _, report in state.begun):
         return f"{now}; questions make the vectors they need."
     return f"{now}."

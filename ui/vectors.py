@@ -46,8 +46,7 @@ def vectors_html(making: Making) -> str:
     if making.error is not None:
         return (
             f'<p class="cw-vectors cw-bad" role="alert">✗ {_left(making)} no vectors, and no more '
-            f"are made: {plain(making.error)} Questions find them by their words. Mend the cause, "
-            "then choose “Try again”.</p>"
+            f"are made; questions find them by their words. Why: {plain(making.error)}</p>"
         )
     if making.stalled:
         return (
