@@ -5,8 +5,8 @@ the catalogue and finished in the same order: words, then vectors, then Chroma.
 """
 
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from .catalogue import Catalogue
 from .chunking import whole_passage
 from .database import FILE, Database
 from .embedders import Embedder, Vectors, normalised
-from .errors import IndexMismatchError
+from .errors import IndexMismatchError, IndexMissingError
 from .fine import Fine
 from .identity import keys_of
 from .locks import WriterLock
@@ -57,6 +57,7 @@ class Index:
         self.manifest = manifests.read(folder)
         _check_catalogue(folder, self.manifest)
         self.database = Database(folder / FILE)
+        self._place = _place(folder)
         self.catalogue = Catalogue(self.database)
         self.passages = PassageTable(self.database)
         self.vectors = VectorIndex(folder, self.database)
@@ -103,13 +104,38 @@ class Index:
         """
         return self.words.store
 
-    def writing(self) -> AbstractContextManager[None]:
-        """Hold the writer lock; refused within a second while somebody else does."""
-        return self._writer.writing()
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the writer lock; refused within a second while somebody else does.
 
-    def writing_if_free(self) -> AbstractContextManager[bool]:
-        """Hold the writer lock if nobody else does, without waiting; yield whether it is held."""
-        return self._writer.writing_if_free()
+        Raises:
+            IndexMissingError: The library was deleted since it was opened.
+            LibraryBusyError: Somebody else holds the lock.
+        """
+        self._check_place()
+        with self._writer.writing():
+            self._check_place()
+            yield
+
+    @contextmanager
+    def writing_if_free(self) -> Iterator[bool]:
+        """Hold the writer lock if nobody else does, without waiting; yield whether it is held.
+
+        Raises:
+            IndexMissingError: The library was deleted since it was opened.
+        """
+        self._check_place()
+        with self._writer.writing_if_free() as free:
+            self._check_place()
+            yield free
+
+    def _check_place(self) -> None:
+        """Refuse to write where the library was: its folder is gone, or is another library's."""
+        if _place(self.folder) != self._place:
+            raise IndexMissingError(
+                f"The library '{self.manifest.name}' was deleted or moved from '{self.folder}' "
+                "while it was open. Open it again, or add its papers anew: citewell add FILE"
+            )
 
     def has_work(self) -> bool:
         """Say whether anything waits to be embedded, indexed, forgotten or repaired."""
@@ -296,6 +322,15 @@ class Index:
             ]
         dim = int(self.manifest.embedder.get("dim", 0))
         return [*self.words.check(), *self.vectors.check(dim)]
+
+
+def _place(folder: Path) -> tuple[int, int] | None:
+    """Return what tells a library's catalogue from that of a later library of the same name."""
+    try:
+        found = (folder / FILE).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _check_catalogue(folder: Path, manifest: manifests.Manifest) -> None:

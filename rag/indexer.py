@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from .embedding import Made
-from .errors import RagError
+from .errors import IndexMissingError, RagError
 from .fine import PASS, write_if_free
 from .index import Index, Progress, no_progress
 from .passages import Lacking
@@ -121,6 +121,9 @@ class Indexer:
             while not self._stop.is_set() and self._error is None:
                 self._work(no_progress, lambda: False)
                 self._stop.wait(IDLE_S)  # others may add in the meantime
+        except IndexMissingError as exc:
+            log.info("Embedding in the background ended: %s", exc)
+            self._error = str(exc)
         except Exception as exc:  # it may not take the page down with it
             if not self._stop.is_set():
                 log.warning("Embedding in the background stopped", exc_info=exc)

@@ -41,6 +41,7 @@ class HolderLock:
             RagError: The lock file cannot be written.
         """
         try:
+            self._path.parent.stat()  # a lock would make the folder of a library that is gone
             self._lock.acquire(timeout=timeout_s, poll_interval=0.05)
         except Timeout:
             return False

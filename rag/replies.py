@@ -98,7 +98,5 @@ def status_events(library: "Library") -> Iterator[Event]:
 
 def waiting_note(papers: int) -> str:
     """Say that papers still lack their vectors."""
-    return (
-        f"note: {papers} papers still wait for their vectors; a question makes those it wants. "
-        "Make all: citewell embed"
-    )
+    wait = "1 paper still waits for its" if papers == 1 else f"{papers} papers still wait for their"
+    return f"note: {wait} vectors; a question makes those it wants. Make all: citewell embed"

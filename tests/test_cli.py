@@ -187,6 +187,13 @@ def test_adding_returns_before_any_vector_is_made(citewell, monkeypatch):
     assert citewell("embed").out.startswith("0 passages were embedded")
 
 
+def test_embedding_makes_no_library(filled):
+    run = filled("embed", "--library", "mistyped")
+    assert run.code == 1
+    assert run.err.startswith("error: No library 'mistyped'")
+    assert len(filled("libraries").out.splitlines()) == 1
+
+
 def test_adding_without_waiting_loads_no_model_and_no_vector_store():
     heavy = "torch sentence_transformers transformers chromadb llama_index onnxruntime tokenizers"
     script = (

@@ -204,3 +204,9 @@ def test_a_lock_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(RagError, match="cannot be taken"):
         HolderLock(tmp_path / "file" / "x.lock").take()
+
+
+def test_a_lock_makes_no_folder(tmp_path):
+    with pytest.raises(RagError, match="cannot be taken"):
+        HolderLock(tmp_path / "gone" / "x.lock").take()
+    assert not (tmp_path / "gone").exists()

@@ -18,7 +18,7 @@ import pytest
 
 from rag import remote, serving_files
 from rag.commands.serving import load
-from rag.errors import LibraryBusyError, RagError
+from rag.errors import IndexMissingError, LibraryBusyError, RagError
 from rag.library import open_library
 from rag.serving import Server, _listener
 from rag.serving_door import LARGEST
@@ -291,6 +291,24 @@ def test_a_library_that_was_made_anew_is_not_answered_from_the_old_one(filled, m
         assert [paper["title"] for paper in found] == ["Tea"]
 
 
+def test_b31_a_library_deleted_beside_a_server_stays_deleted(filled, monkeypatch):
+    monkeypatch.setattr("rag.indexer.IDLE_S", 0.05)
+    folder = load_settings().home / "default"
+    opened = Opened(load_settings().home)
+    with opened.lend("default", load_settings()) as library:
+        wait_for(lambda: library.waiting == 0)
+        assert filled("remove", "--all", "--yes").code == 0
+        wait_for(lambda: not library.indexing().running)
+        assert not folder.exists()
+        assert filled("add", PAPERS).code == 0  # another library of the same name
+        before = (folder / "lexical" / "meta.json").read_bytes()
+        with pytest.raises(IndexMissingError, match="was deleted or moved"):
+            library.sync()
+    opened.close()
+    assert (folder / "lexical" / "meta.json").read_bytes() == before
+    assert filled("status", "--check").code == 0
+
+
 def test_libraries_beyond_the_most_and_idle_ones_are_closed(filled, monkeypatch):
     monkeypatch.setattr("rag.serving_shelf.MOST_OPEN", 2)
     settings = load_settings()
@@ -339,7 +357,7 @@ def test_papers_that_wait_are_noted_as_without_a_server(filled, tmp_path, monkey
     with serving():
         there = filled("search", "zeppelins")
     assert there == here
-    assert there.err.startswith("note: 1 papers still wait")
+    assert there.err.startswith("note: 1 paper still waits for its vectors")
 
 
 def test_models_beyond_the_most_are_stopped_when_nobody_uses_them(filled, monkeypatch):

@@ -86,7 +86,7 @@ def embed(**flags: Any) -> None:
       citewell embed --library neurips
     """
     stand_back()
-    with open_named(create=True, **flags) as library, progress_bar() as bar:
+    with open_named(noted=False, **flags) as library, progress_bar() as bar:
         done = library.embed(progress=bar)
     if done.error:
         raise RagError(

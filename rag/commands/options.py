@@ -93,8 +93,10 @@ def take_filters(flags: dict[str, Any]) -> "Filters | None":
     return Filters(**{name: flags.pop(name) for name in FILTERS}) or None
 
 
-def open_named(*, create: bool = False, sample: bool = False, **flags: Any) -> "Library":
-    """Open the library that the flags name."""
+def open_named(
+    *, create: bool = False, sample: bool = False, noted: bool = True, **flags: Any
+) -> "Library":
+    """Open the library that the flags name; ``noted``: say where papers wait for vectors."""
     from ..library import open_library
     from ..settings import load_settings
 
@@ -106,12 +108,10 @@ def open_named(*, create: bool = False, sample: bool = False, **flags: Any) -> "
             return open_sample(settings, progress=bar)
     with progress_bar() as bar:
         library = open_library(settings=settings, create=create, progress=bar)
-    if (waiting := library.waiting) and not create:
-        click.echo(
-            f"note: {waiting} papers still wait for their vectors; a question makes those it "
-            f"wants. Make all: citewell embed",
-            err=True,
-        )
+    if noted and not create and (waiting := library.waiting):
+        from ..replies import waiting_note
+
+        click.echo(waiting_note(waiting), err=True)
     return library
 
 
