@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 
 GRAPH = "bert.onnx"
 MOST_THREADS = 8
-PASS_TOKENS = 1024  # padded tokens of one pass: more do not fit the processor's caches
+PASS_TOKENS = 256  # padded tokens of one pass: more are slower, beyond the caches of a processor
 
 
 class Encoder:
