@@ -825,6 +825,19 @@ def test_serve_needs_a_library_only_where_one_is_named(filled):
     assert run.err.startswith("error: No library 'nowhere'")
 
 
+def test_b32_serve_ends_also_while_it_loads_and_gives_signals_back(filled, monkeypatch):
+    def load(*_, **__):
+        signal.raise_signal(signal.SIGINT)
+        pytest.fail("loading went on")
+
+    monkeypatch.setattr("rag.commands.serving.load", load)
+    before = signal.getsignal(signal.SIGINT)
+    run = filled("serve")
+    assert (run.code, run.out.splitlines()[-1], run.err) == (0, "Stopped.", "")
+    assert signal.getsignal(signal.SIGINT) is before
+    assert serving_files.announced(load_settings().home) == []
+
+
 def test_serve_without_any_library_waits_to_be_asked(capsys):
     settings = load_settings()
     load(Opened(settings.home), settings, named=False)

@@ -2,6 +2,8 @@
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,25 +36,61 @@ def serve(**flags: Any) -> None:
     from ..serving_shelf import Opened
     from ..settings import load_settings
 
-    ended = threading.Event()
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), lambda *_: ended.set())
     settings = load_settings(**flags)
     opened = Opened(settings.home)
     server = Server(opened)
-    server.start()
-    try:
-        click.echo(
-            f"Citewell answers at 127.0.0.1, port {server.port}, for the libraries in "
-            f"'{settings.home}'  (stop it with Ctrl+C)"
-        )
-        load(opened, settings, named=flags["library"] is not None)
-        while not ended.wait(0.5):  # without a time, Ctrl+C is not seen on Windows
-            continue
-    finally:
-        server.stop()
+    with _until_told() as told:
+        server.start()
+        try:
+            click.echo(
+                f"Citewell answers at 127.0.0.1, port {server.port}, for the libraries in "
+                f"'{settings.home}'  (stop it with Ctrl+C)"
+            )
+            with told.breaking_off():
+                load(opened, settings, named=flags["library"] is not None)
+            while not told.ended.wait(0.5):  # without a time, Ctrl+C is not seen on Windows
+                continue
+        finally:
+            server.stop()
     click.echo("Stopped.")
+
+
+class _Told:
+    """Whether this process was told to end."""
+
+    def __init__(self) -> None:
+        self.ended = threading.Event()
+        self._breaks = False
+
+    def __call__(self, *signal_and_frame: object) -> None:
+        """Take note of a signal; break off what may be."""
+        self.ended.set()
+        if self._breaks:
+            self._breaks = False
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def breaking_off(self) -> Iterator[None]:
+        """Let a signal end what is done in this block: loading a model may take minutes."""
+        with suppress(KeyboardInterrupt):
+            self._breaks = True
+            try:
+                yield
+            finally:
+                self._breaks = False
+
+
+@contextmanager
+def _until_told() -> Iterator[_Told]:
+    """Take the signals that end a process, and give them back."""
+    told = _Told()
+    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {name: signal.signal(getattr(signal, name), told) for name in names}
+    try:
+        yield told
+    finally:
+        for name, handler in before.items():
+            signal.signal(getattr(signal, name), handler)
 
 
 def load(opened: "Opened", settings: "Settings", *, named: bool) -> None:
