@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -52,6 +53,12 @@ def visit(chromium, site):
         yield open_page
 
 
+def slowly(route):
+    """Answer later than the page takes a mouse that rests for a question."""
+    time.sleep(0.4)
+    route.fallback()
+
+
 def test_a_marker_opens_its_sentence_in_the_whole_abstract(visit):
     page = visit()
     expect(page.locator("#cw-brand")).to_contain_text("abstracts of your papers, not their full")
@@ -99,6 +106,7 @@ def test_the_sources_of_an_earlier_answer_come_back(visit):
     ask(page, Q)
     ask(page, "What does the patent retrieval method learn?")
     expect(page.locator("#cw-sources .cw-m-1-1")).to_have_count(0)
+    page.route("**/gradio_api/run/**", slowly)
     page.locator('#chat a[href="#source-1-1"]').click()
     expect(page.locator("#cw-sources mark.cw-m-1-1")).to_be_focused()
 

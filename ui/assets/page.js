@@ -50,7 +50,9 @@
     if (name[1] === "source") markActive(name);
     const target = targetIn(panel(), name);
     if (target) return reveal(target, focus);
-    wanted = { name: name, focus: focus };
+    // A click points as well: the hover that follows it must not take the focus back.
+    const clicked = wanted && wanted.focus && wanted.name[0] === name[0];
+    wanted = { name: name, focus: focus || clicked };
     page.send(name[0].slice(1));
   }
 
