@@ -17,6 +17,7 @@ from .schema import (
 from .text import one_line
 
 WIDTH = 88
+DEFAULT = "default"  # the library of commands that name none
 MOST_BAD = 20  # bad records named in a report
 MOST_NEAREST = 5  # papers offered when the library holds no answer
 MOST_FURTHER = 3  # papers named after an answer that does not cite them
@@ -293,14 +294,19 @@ def _ranked_line(ranked: RankedPaper, width: int) -> str:
 # ---- imports and libraries -------------------------------------------------------------------
 
 
-def report_text(report: ImportReport, *, width: int = WIDTH) -> str:
-    """Return what an import did: the counts as a sentence, then bad records and notes."""
+def embed_command(library: str) -> str:
+    """Return what makes all vectors of a library, to be typed."""
+    return "citewell embed" if library == DEFAULT else f"citewell embed --library '{library}'"
+
+
+def report_text(report: ImportReport, *, library: str = DEFAULT, width: int = WIDTH) -> str:
+    """Return what an import to a library did: the counts as a sentence, bad records and notes."""
     lines = [_counts(report)]
     if report.pending:
         lines.append(
             f"All can be asked now. {_number(report.pending, 'paper')} still "
             f"{'waits' if report.pending == 1 else 'wait'} for vectors, which are made when a "
-            "question wants them, in the chat page, or by: citewell embed"
+            f"question wants them, in the chat page, or by: {embed_command(library)}"
         )
     lines += [_bad(bad) for bad in report.bad[:MOST_BAD]]
     if len(report.bad) > MOST_BAD:
@@ -345,7 +351,7 @@ def status_text(status: Status, *, width: int = WIDTH) -> str:
     if status.embedded < status.passages:
         lines.append(
             "The others are embedded when a question wants them, in the chat page, or by: "
-            "citewell embed"
+            f"{embed_command(status.name)}"
         )
     lines += [f"Problem: {problem}" for problem in status.problems]
     if not status.problems:

@@ -96,7 +96,8 @@ def status_events(library: "Library") -> Iterator[Event]:
     yield {"end": {"text": render.status_text(status), "status": as_json.status_json(status)}}
 
 
-def waiting_note(papers: int) -> str:
-    """Say that papers still lack their vectors."""
+def waiting_note(papers: int, library: str) -> str:
+    """Say that papers of a library still lack their vectors."""
     wait = "1 paper still waits for its" if papers == 1 else f"{papers} papers still wait for their"
-    return f"note: {wait} vectors; a question makes those it wants. Make all: citewell embed"
+    command = render.embed_command(library)
+    return f"note: {wait} vectors; a question makes those it wants. Make all: {command}"

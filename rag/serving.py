@@ -92,7 +92,7 @@ class Service:
             question.check(asked.question, max_chars=asked.settings.max_question_chars)
         with self._lent(work, asked) as library, self._turn(work, asked.settings.llm):
             if not asked.sample and (waiting := library.waiting):
-                yield {"note": replies.waiting_note(waiting)}
+                yield {"note": replies.waiting_note(waiting, library.name)}
             with work.interruptible():
                 yield from make(library, asked)
 

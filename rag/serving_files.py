@@ -76,7 +76,7 @@ def announce(home: Path, announcement: Announcement) -> None:
             json.dump(asdict(announcement), file)
         draft.replace(path)
     except OSError as exc:
-        raise _cannot(path.parent, exc.strerror or str(exc)) from exc
+        raise _unwritable(path.parent, exc) from exc
 
 
 def make_private(folder: Path) -> None:
@@ -89,15 +89,19 @@ def make_private(folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.lstat()
     except OSError as exc:
-        raise _cannot(folder, exc.strerror or str(exc)) from exc
+        raise _unwritable(folder, exc) from exc
     if not stat.S_ISDIR(found.st_mode) or not _is_private(found):
-        raise _cannot(folder, "other users may read or write it")
+        raise RagError(
+            f"The folder '{folder}' cannot hold what a server has to keep private: other users may "
+            "read or write it. Delete it, or give it to yourself with mode 700."
+        )
 
 
-def _cannot(folder: Path, why: str) -> RagError:
+def _unwritable(folder: Path, exc: OSError) -> RagError:
     return RagError(
-        f"The folder '{folder}' cannot hold what a server has to keep private: {why}. Delete it, "
-        "or give it to yourself with mode 700."
+        f"The folder '{folder}', in which a server says where it is, cannot be written: "
+        f"{exc.strerror or exc}. Change its permissions, or copy the libraries to a folder of "
+        "yours and set CITEWELL_HOME; all commands work without a server too."
     )
 
 

@@ -187,6 +187,13 @@ def test_adding_returns_before_any_vector_is_made(citewell, monkeypatch):
     assert citewell("embed").out.startswith("0 passages were embedded")
 
 
+def test_what_waits_is_noted_with_the_command_for_that_library(citewell, monkeypatch):
+    monkeypatch.setenv("CITEWELL_EMBED_BUDGET", "0")
+    assert "--library 'my thesis'" in citewell("add", PAPERS, "--library", "my thesis").out
+    note = citewell("search", "coffee", "--library", "my thesis").err
+    assert note.endswith("Make all: citewell embed --library 'my thesis'\n")
+
+
 def test_embedding_makes_no_library(filled):
     run = filled("embed", "--library", "mistyped")
     assert run.code == 1

@@ -401,6 +401,13 @@ def test_report_says_what_became_of_the_records(report, text):
     assert render.report_text(report, width=120) == text
 
 
+def test_the_command_that_makes_vectors_names_the_library():
+    report = ImportReport(read=2, added=2, pending=2)
+    named = "by: citewell embed --library 'my thesis'"
+    assert render.report_text(report, library="my thesis", width=200).endswith(named)
+    assert named in render.status_text(replace(STATUS, name="my thesis"), width=200)
+
+
 def test_b04_at_most_twenty_bad_records_are_listed_and_the_rest_counted():
     bad = tuple(BadRecord("a.jsonl", n, "No.") for n in range(1, 36))
     lines = render.report_text(ImportReport(read=36, added=1, failed=35, bad=bad)).splitlines()

@@ -491,6 +491,14 @@ def test_a_folder_that_others_can_read_is_refused(filled):
         Server(Opened(load_settings().home)).start()
 
 
+def test_a_home_that_cannot_be_written_is_told(citewell):
+    load_settings().home.write_text("a file")
+    run = citewell("serve")
+    assert run.code == 1
+    assert "cannot be written" in run.err
+    assert "set CITEWELL_HOME" in run.err
+
+
 def test_only_one_server_answers_for_a_home(server, filled):
     with pytest.raises(LibraryBusyError, match=rf"runs already \(process {os.getpid()}\)"):
         Server(Opened(load_settings().home)).start()

@@ -60,7 +60,7 @@ def add(
     if as_json:
         print_json(json_of.report_json(report))
     else:
-        click.echo(render.report_text(report), err=not report.stored)
+        click.echo(render.report_text(report, library=library.name), err=not report.stored)
     if not report.stored or (wait and report.pending):
         sys.exit(1)
 

@@ -111,7 +111,7 @@ def open_named(
     if noted and not create and (waiting := library.waiting):
         from ..replies import waiting_note
 
-        click.echo(waiting_note(waiting), err=True)
+        click.echo(waiting_note(waiting, library.name), err=True)
     return library
 
 
