@@ -129,9 +129,14 @@ class Index:
             self._check_place()
             yield free
 
+    @property
+    def is_there(self) -> bool:
+        """Say whether the folder still holds the library that was opened."""
+        return _place(self.folder) == self._place
+
     def _check_place(self) -> None:
         """Refuse to write where the library was: its folder is gone, or is another library's."""
-        if _place(self.folder) != self._place:
+        if not self.is_there:
             raise IndexMissingError(
                 f"The library '{self.manifest.name}' was deleted or moved from '{self.folder}' "
                 "while it was open. Open it again, or add its papers anew: citewell add FILE"

@@ -39,6 +39,11 @@ class Upkeep:
         return self._index.manifest.name
 
     @property
+    def is_there(self) -> bool:
+        """Say whether its folder still holds it: others may delete it while it is open."""
+        return self._index.is_there
+
+    @property
     def conversations(self) -> Conversations:
         """Return the conversations kept in this library; they need no lock and no open index."""
         return Conversations(self.folder)

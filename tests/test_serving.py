@@ -714,6 +714,23 @@ def test_a_chat_page_lends_the_libraries_that_it_has_open(filled, alone):
     shelf.close()
 
 
+def test_a_chat_page_answers_from_no_library_that_was_deleted(filled):
+    shelf = Shelf(load_settings(), "default")
+    server = Server(PageLibraries(shelf))
+    server.start()
+    try:
+        assert filled("search", "coffee", "--json").json
+        assert filled("remove", "--all", "--yes").code == 0
+        assert filled("search", "coffee").err.startswith("error: No library 'default'")
+        Path("new.jsonl").write_text(json.dumps({"title": "Tea", "abstract": "Tea is green."}))
+        assert filled("add", "new.jsonl").code == 0
+        found = filled("search", "tea coffee", "--json").json
+        assert [paper["title"] for paper in found] == ["Tea"]
+    finally:
+        server.stop()
+        shelf.close()
+
+
 def test_a_chat_page_is_there_also_where_a_server_runs_already(server):
     beside = Beside(Shelf(load_settings()))
     beside.start()

@@ -21,10 +21,12 @@ class PageLibraries(Opened):
         self._shared: list[Library] = []
 
     def opened(self, opening: Opening) -> Library:
-        """Return the page's own library, unless it is to be opened in another way."""
+        """Return the page's own library, unless it is deleted or to be opened in another way."""
         if opening.key != replace(opening, settings=self._shelf.settings).key:
             return self._beside(opening)
         library = self._shelf.library(SAMPLE if opening.sample else opening.name)
+        if not library.is_there:
+            return super().opened(opening)
         self._shared.append(library)
         return library
 
