@@ -102,7 +102,7 @@ class _Run:
         self._ledger = Ledger(index.database)
         self._whole: list[tuple[str, Held]] = []
         self._work = Work()
-        self._words: Callable[[Sequence[Paper]], None] = lambda papers: None
+        self._words: Callable[[Sequence[Paper]], int] = len
 
     @contextmanager
     def running(self) -> Iterator[Self]:
@@ -119,8 +119,7 @@ class _Run:
         """Store what a reader yields, batch by batch."""
         for batch in _batches(items, self._tally):
             written = _store(self._index, self._name, batch, self._tally, wait=self._wait)
-            self._words(written)
-            self._tally.terms += len(written)
+            self._tally.terms += self._words(written)
             self._told()
 
     def _told(self) -> None:
@@ -136,19 +135,22 @@ class _Run:
             self._count(held)
             return
         before = self._tally.mark()
-        self.take(_items_of(path, format_, encoding))
-        if digest and state == state_of(path):
-            self._whole.append((digest, self._tally.since(before)))
+        self.take(_items_of(path, format_, encoding, self._tally))
+        found = self._tally.since(before)
+        if digest and self._tally.whole and state == state_of(path):
+            self._whole.append((digest, found))
 
     def _count(self, held: Held) -> None:
         """Count the records of a file that has not changed, nor any of its papers."""
         tally = self._tally
+        before = tally.mark()
         for paper_id in held.ids:
             tally.count(paper_id, "duplicate" if paper_id in tally.seen else "unchanged")
         tally.read += len(held.ids) + held.failed
         tally.failed += held.failed
         tally.bad += held.bad[: KEPT - len(tally.bad)]
         tally.notes += held.notes[: KEPT - len(tally.notes)]
+        tally.since(before)
         self._told()
 
     def finished(self) -> ImportReport:
@@ -166,13 +168,16 @@ class _Run:
         )
 
 
-def _items_of(path: Path, format_: str | None, encoding: str | None) -> Iterator[Item]:
-    """Yield what the reader finds; a file that cannot be read becomes one bad record."""
+def _items_of(
+    path: Path, format_: str | None, encoding: str | None, tally: Tally
+) -> Iterator[Item]:
+    """Yield what the reader finds; a file that cannot be read (on) gives one more bad record."""
     from .readers import read_papers
 
     try:
         yield from read_papers(path, format=format_, encoding=encoding)
     except RecordError as exc:
+        tally.whole = False  # another time it may be read
         yield BadRecord(path.name, None, str(exc))
 
 
@@ -277,6 +282,8 @@ def _merge_into(batch: _Batch, current: Paper, paper: Paper) -> None:
     if current.id in batch.tally.seen:  # twice in one import: the first stands, gaps are filled
         merged = merge(paper, over=current, keep=current)
         same, outcome = same_content(merged, current), "duplicate"
+        if current.id in batch.tally.earlier and not _says(paper, merged):
+            batch.tally.whole = False  # added alone, this file would change the paper
     else:
         merged = merge(current, over=paper, keep=current)
         same = same_content(merged, current)
@@ -340,6 +347,11 @@ def merge(base: Paper, *, over: Paper, keep: Paper) -> Paper:
         values.pop("raw_abstract", None)
     values["id"] = keep.id
     return replace(base, **values)
+
+
+def _says(paper: Paper, current: Paper) -> bool:
+    """Say whether a paper would stay as it is with this record laid over it."""
+    return same_content(merge(current, over=paper, keep=current), current)
 
 
 def same_content(a: Paper, b: Paper) -> bool:

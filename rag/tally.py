@@ -25,6 +25,8 @@ class Tally:
     notes: list[Note] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
     import_id: int | None = None
+    earlier: set[str] = field(default_factory=set)  # papers of the files before this one
+    whole: bool = True  # all that this file holds was read and is in force
 
     def count(self, paper_id: str, outcome: str) -> None:
         """Count a record that was stored, and which paper it is."""
@@ -33,12 +35,14 @@ class Tally:
         self.seen.add(paper_id)
 
     def mark(self) -> tuple[int, int, int, int]:
-        """Return where things stand, for ``since``."""
+        """Begin a file and return where things stand, for ``since``."""
+        self.whole = True
         return len(self.ids), self.failed, len(self.bad), len(self.notes)
 
     def since(self, mark: tuple[int, int, int, int]) -> Held:
-        """Return what was found since a mark."""
+        """End a file and return what was found since its mark."""
         ids, failed, bad, notes = mark
+        self.earlier.update(self.ids[ids:])
         return Held(self.ids[ids:], self.failed - failed, self.bad[bad:], self.notes[notes:])
 
     def note(self, note: Note) -> None:

@@ -87,11 +87,13 @@ class TermIndex:
         if self.in_step():
             return written
         log.warning("The lexical index at '%s' is made anew.", self._folder)
-        return written + self.remake()
+        return self.remake()
 
     @contextmanager
-    def adding(self) -> Iterator[Callable[[Sequence[Paper]], None]]:
+    def adding(self) -> Iterator[Callable[[Sequence[Paper]], int]]:
         """Index papers while they are being read: yields what takes papers just stored.
+
+        What is yielded returns how many papers it took.
 
         Tantivy works beside the reading and commits at the end, however that comes. What a kill
         leaves out, or an index that is out of step, is done by ``sync``.
@@ -100,7 +102,7 @@ class TermIndex:
             IndexMismatchError: The disk is full or cannot be written.
         """
         if not self.in_step():
-            yield lambda papers: None
+            yield lambda papers: 0
             return
         with ExitStack() as stack:
             adder = _Adder(self.store, stack, self._mark)
@@ -184,16 +186,17 @@ class _Adder:
         self._writer: TermWriter | None = None
         self._waiting: list[str] = []
 
-    def take(self, papers: Sequence[Paper]) -> None:
-        """Take papers that were just stored."""
+    def take(self, papers: Sequence[Paper]) -> int:
+        """Take papers that were just stored and return how many."""
         if not papers:
-            return
+            return 0
         if self._writer is None:
             self._writer = self._stack.enter_context(self._store.writing())
         self._writer.put(papers)
         self._waiting += [paper.id for paper in papers]
         if len(self._waiting) >= ADDED_BATCH:
             self.finish()
+        return len(papers)
 
     def finish(self) -> None:
         """Let readers see them, and mark them in the catalogue after that."""

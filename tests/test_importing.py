@@ -1,6 +1,7 @@
 """Records → catalogue: who is new, who changed, who was there, and counts that add up."""
 
 import random
+import shutil
 from collections import Counter
 from dataclasses import replace
 
@@ -259,3 +260,11 @@ def test_a_watcher_sees_counts_and_bad_records_before_any_vector_is_made(index):
     now, embedded = seen[-1]
     assert (now.read, now.added, now.failed, now.bad, embedded) == (3, 2, 1, (bad,), 0)
     assert now.import_id == report.import_id
+
+
+def test_words_are_counted_once_where_the_lexical_index_is_made_anew(index):
+    add(index, papers(3))
+    shutil.rmtree(index.folder / "lexical")
+    index.words.close()
+    report = add_records(index, "more.jsonl", papers(5))
+    assert report.terms_written == 5

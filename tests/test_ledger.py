@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from rag.errors import RecordError
 from rag.library import open_library
 from rag.schema import Filters
 from tests.storage import counts_of, paper, papers, settings_for, write_jsonl
@@ -134,3 +135,33 @@ def test_a_file_that_grows_while_it_is_read_is_read_again(tmp_path, library, mon
         patch.setattr("rag.importing.state_of", lambda path: next(grown))
         library.add(file)
     assert library._index.database.connection.execute("SELECT * FROM reads").fetchall() == []
+
+
+def test_a_file_that_another_of_the_same_import_overruled_is_read_when_added_alone(
+    tmp_path, library
+):
+    first = write_jsonl(tmp_path / "p.jsonl", papers(3))
+    second = write_jsonl(tmp_path / "q.jsonl", [paper(1, year=1999)])
+    assert counts_of(library.add([first, second])) == (3, 0, 0, 1, 0)
+    assert counts_of(library.add(second)) == (0, 1, 0, 0, 0)
+    assert library.papers(Filters(year_to=1999))[0].title == paper(1).title
+
+
+def test_a_file_that_only_repeats_another_is_remembered(tmp_path, library, unread):
+    first = write_jsonl(tmp_path / "p.jsonl", papers(3))
+    second = write_jsonl(tmp_path / "q.jsonl", [paper(1)])
+    library.add([first, second])
+    unread()
+    assert counts_of(library.add(second)) == (0, 0, 1, 0, 0)
+
+
+def test_a_file_that_could_not_be_read_on_is_tried_again(tmp_path, library, monkeypatch):
+    def broken(path, **options):
+        yield paper(0)
+        raise RecordError("The disk cannot be read.")
+
+    file = write_jsonl(tmp_path / "p.jsonl", papers(3))
+    with monkeypatch.context() as patch:
+        patch.setattr("rag.readers.read_papers", broken)
+        assert counts_of(library.add(file)) == (1, 0, 0, 0, 1)
+    assert (library.add(file).read, len(library.papers())) == (3, 3)
