@@ -1,5 +1,6 @@
 """The sentence of each ranked paper that is nearest to a query, without reading anything deeply."""
 
+import logging
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +10,8 @@ from .index import Index
 from .injection import addresses_a_machine
 from .schema import Passage, RankedPaper, Span
 from .sentences import spans_of
+
+log = logging.getLogger(__name__)
 
 MOST_TRIED = 3  # sentences of a paper that are looked at until one reports something
 
@@ -31,7 +34,7 @@ def best_sentences(index: Index, query: str, ranked: Sequence[RankedPaper]) -> d
     ids = [one.paper.id for one in ranked]
     passages = index.passages.of(ids)
     vectors = index.sentence_vectors(ids)
-    asked = index.embed_query(query) if vectors else None
+    asked = _asked(index, query) if vectors else None
     words = index.terms.weights(list(dict.fromkeys(index.terms.terms(query))))
     found = {}
     for name in ids:
@@ -45,6 +48,15 @@ def best_sentences(index: Index, query: str, ranked: Sequence[RankedPaper]) -> d
     return found
 
 
+def _asked(index: Index, query: str) -> Vectors | None:
+    """Return the query's vector, or None where the embedder fails: words must do then."""
+    try:
+        return index.embed_query(query)
+    except Exception as exc:  # an embedder may fail in any way
+        log.warning("Sentences are compared by words: %s", exc)
+        return None
+
+
 def _scored(
     index: Index,
     passage: Passage,
@@ -55,7 +67,7 @@ def _scored(
     """Return score, text and place of every sentence of a passage."""
     spans = spans_of(passage)
     texts = [passage.text[s.start - passage.span.start : s.end - passage.span.start] for s in spans]
-    if asked is not None and vectors is not None and len(vectors) == len(spans):
+    if asked is not None and vectors is not None and vectors.shape == (len(spans), len(asked)):
         scores = np.asarray(vectors @ asked).tolist()
     else:
         held = (set(index.terms.terms(text)) for text in texts)

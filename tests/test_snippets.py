@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from rag.library import open_library
@@ -66,3 +67,12 @@ def test_by_words_where_there_are_no_vectors(tmp_path):
         found = snippets(library.search("lead on roofs", sentences=True))
         assert found["Moss"] == "Moss on roofs holds lead for years."
         assert best_sentences(library.engine().index, "lead", ()) == {}
+
+
+def test_by_words_where_the_embedder_fails(library, monkeypatch):
+    found = library.search("moss on roofs and lead")
+    monkeypatch.setattr(library._index, "embed_query", lambda query: 1 / 0)
+    monkeypatch.setattr(library._index, "sentence_vectors", lambda ids: {"a": np.ones((1, 8))})
+    spans = best_sentences(library._index, "moss on roofs and lead", found)
+    moss = next(one.paper for one in found if one.paper.title == "Moss")
+    assert moss.abstract[spans[moss.id].start : spans[moss.id].end].startswith("Moss on roofs")
