@@ -145,7 +145,9 @@ class Fine:
         if not papers:
             return []
         try:
-            return make(papers, self._index.embedder)
+            embedder = self._index.embedder
+            made = make(papers, embedder)
+            return made if embedder is self._index.embedder else []
         except Exception as exc:  # an embedder may fail in any way; a question never does
             if len(papers) > 1:
                 return [made for one in papers for made in self._made_of([one])]
@@ -162,6 +164,12 @@ class Fine:
                 self._asked.pop(one.paper.id, None)
             while len(self._made) > MOST_KEPT:
                 self._made.pop(next(iter(self._made)))
+
+    def clear(self) -> None:
+        """Forget what was made and what was refused, for another embedder."""
+        with self._guard:
+            self._made.clear()
+            self._refused.clear()
 
     def _remember(self, paper_ids: Iterable[str]) -> None:
         """Note papers that fell out of a budget, for whoever embeds in the background."""

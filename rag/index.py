@@ -224,6 +224,7 @@ class Index:
         with self._guard:
             self._embedder = embedder
             self._queries.clear()
+            self.fine.clear()
 
     def remove(self, paper_ids: Sequence[str]) -> int:
         """Delete papers everywhere and return how many there were."""
@@ -291,10 +292,10 @@ class Index:
 
         Those whose vectors were just made for a question are among them.
         """
+        made = self.fine.nearest(vector, limit, allowed=allowed)  # first: they may be written now
         hits = self.vectors.nearest(vector, limit, allowed=allowed)
-        if not self.fine.any():
+        if not made:
             return hits
-        made = self.fine.nearest(vector, limit, allowed=allowed)
         both = {hit[0]: hit for hit in (*made, *hits)}.values()
         return sorted(both, key=lambda hit: (-hit[2], hit[0]))[:limit]
 
@@ -304,8 +305,8 @@ class Index:
 
     def sentence_vectors(self, paper_ids: Sequence[str]) -> dict[str, Vectors]:
         """Return passage id → ``(n_sentences, dim)``, stored or made for a question just now."""
-        stored = self.passages.sentence_vectors(paper_ids)
-        return stored | self.fine.sentence_vectors(paper_ids)
+        made = self.fine.sentence_vectors(paper_ids)  # first: they may be written now
+        return made | self.passages.sentence_vectors(paper_ids)
 
     def paper_vectors(self, paper_ids: Sequence[str]) -> dict[str, Vectors]:
         """Return paper id → ``(dim,)`` of length 1: the mean of its passages' vectors.

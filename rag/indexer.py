@@ -6,6 +6,7 @@ adds, in whichever process, it pauses.
 
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -115,8 +116,9 @@ class Indexer:
     # ---- in its thread -------------------------------------------------------------------------
 
     def _quietly(self) -> None:
-        with suppress(OSError, AttributeError):  # where the system can: behind everybody else
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+        if sys.platform == "linux":  # behind everybody else
+            with suppress(OSError):  # on others the number may be that of a foreign process
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
         try:
             while not self._stop.is_set() and self._error is None:
                 self._work(no_progress, lambda: False)
@@ -183,6 +185,9 @@ class Indexer:
         with self._index.writing_if_free() as free:
             if free:
                 syncer = Syncer(self._index, no_progress)
+                if not syncer.prepare():
+                    self._error = syncer.work.error
+                    return
                 self._updated = syncer.updates(PASS, after=self._updated or "")
                 self._index.words.sync()
                 self._done += syncer.work.embedded
@@ -195,12 +200,22 @@ class Indexer:
             if found := fine.open(passages.lacking(asked)):
                 return found
         if not self._queue:
-            known = {made.paper.id for made in self._made}
-            ids = passages.newest_lacking(LOOK_AHEAD + fine.refused + len(known))
-            found = fine.open(passages.lacking([one for one in ids if one not in known]))
-            self._queue = sorted(found[:LOOK_AHEAD], key=lambda one: len(one.paper.abstract))
+            self._queue = sorted(self._newest(), key=lambda one: len(one.paper.abstract))
         some, self._queue = self._queue[:PASS], self._queue[PASS:]
         return some
+
+    def _newest(self) -> list[Lacking]:
+        """Return the newest papers that are neither made nor refused, looking ever further back."""
+        fine, passages = self._index.fine, self._index.passages
+        known = {made.paper.id for made in self._made}
+        look, seen = LOOK_AHEAD, -1
+        while len(ids := passages.newest_lacking(look)) > seen:
+            fresh = [one for one in ids[max(seen, 0) :] if one not in known]
+            lacking = passages.lacking(fresh)
+            if found := fine.open({one: lacking[one] for one in fresh if one in lacking}):
+                return found[:LOOK_AHEAD]
+            look, seen = 4 * look, len(ids)
+        return []
 
     def _pass(self, papers: Sequence[Lacking]) -> None:
         began = time.monotonic()
@@ -217,9 +232,12 @@ class Indexer:
         """Write what is made if nobody else writes now, and say whether nothing is left."""
         if not self._made:
             return True
-        if write_if_free(self._index, self._made) is None:
+        written = write_if_free(self._index, self._made)
+        if written is None:
             return False
         self._made = []
+        if not written:  # all changed meanwhile, or cut for another embedder by who was killed
+            self._prepare()
         self._store()
         return True
 

@@ -99,13 +99,24 @@ class Syncer:
     def prepare(self) -> bool:
         """See to the embedder: cut passages for another one, note its fingerprint.
 
+        The manifest is read again: another process may have given the library another embedder.
+
         Returns:
             Whether there is one; ``work.error`` says why not.
+
+        Raises:
+            IndexMismatchError: Its vectors were made by another one.
         """
+        index = self._index
+        index.manifest = manifests.read(index.folder)
+        uncut = index.manifest.chunking == manifests.TO_CHUNK
+        if index.manifest.pinned and not uncut and index.catalogue.waiting():
+            manifests.check_embedder(index.manifest, index.embedder.fingerprint)
         try:
-            if self._index.manifest.chunking == manifests.TO_CHUNK:
+            if uncut:
+                manifests.check_embedder(index.manifest, index.embedder.fingerprint)
                 self.chunk_again()
-            pin_embedder(self._index)
+            pin_embedder(index)
         except RagError as exc:  # no embedder, or another one: words are searched meanwhile
             self.work.error = reason(exc)
             return False

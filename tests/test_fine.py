@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rag import manifest as manifests
+from rag.embedders import wrap
 from rag.errors import RagError
 from rag.fine import MOST_KEPT, PASS, write_if_free
 from rag.importing import add_records
@@ -241,3 +242,43 @@ def test_a_long_abstract_not_cut_yet_gives_its_sentences_in_order(index, monkeyp
     found = index.sentence_vectors([made.paper.id])
     assert list(found) == [row.passage.id]
     assert np.array_equal(found[row.passage.id], rows)
+
+
+def test_a_vector_that_is_written_meanwhile_is_still_found(index, monkeypatch):
+    vector = index.embed_query("paper number mark7")
+    index.fine.complete(ids_of(index, "mark7", 1), math.inf)
+    found, sentences = index.nearest(vector, 5), index.sentence_vectors(ids_of(index, "mark7", 1))
+    compare, stored = index.vectors.nearest, index.passages.sentence_vectors
+
+    def nearest(*given, **options):
+        hits = compare(*given, **options)
+        index.fine.flush()  # as another question does
+        return hits
+
+    def sentence_vectors(wanted):
+        rows = stored(wanted)
+        index.fine.flush()
+        return rows
+
+    with monkeypatch.context() as patch:
+        patch.setattr(index.passages, "sentence_vectors", sentence_vectors)
+        assert index.sentence_vectors(ids_of(index, "mark7", 1)).keys() == sentences.keys()
+    index.fine.complete(ids_of(index, "mark8", 1), math.inf)
+    monkeypatch.setattr(index.vectors, "nearest", nearest)
+    assert len(index.nearest(vector, 5)) == len(found) + 1
+
+
+def test_another_embedder_takes_over_no_vector(index):
+    index.fine.complete(ids_of(index, "paper number"), math.inf)
+    assert index.fine.any()
+    index.rebuild(embed=True)
+    assert not index.fine.any()
+
+
+def test_vectors_of_an_embedder_exchanged_meanwhile_are_dropped(index, model):
+    wanted = ids_of(index, "paper number", 3)
+    other = wrap(WatchedEmbedding(), "word-hash")
+    index.embedder  # noqa: B018  # loaded before
+    model.refuses = lambda text: index.use(other)  # exchanged while it embeds
+    index.fine.complete(wanted, math.inf)
+    assert not index.fine.any()

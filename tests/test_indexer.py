@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from rag import manifest as manifests
+from rag.embedding import rows_of
 from rag.errors import RagError
 from rag.importing import add_records
 from rag.indexer import Indexer
 from rag.library import open_library
+from rag.syncing import Work
 from tests.storage import (
     WatchedEmbedding,
     content_of,
@@ -176,6 +179,49 @@ def test_one_refused_paper_stops_nothing(tmp_path):
     assert (done.done, done.waiting) == (19, 1)
     assert "out of order" in done.error
     index.close()
+
+
+def test_many_refused_passages_hide_no_older_paper(tmp_path, monkeypatch):
+    monkeypatch.setattr("rag.indexer.LOOK_AHEAD", 4)
+    model = WatchedEmbedding(refuses=lambda text: "zirconium" in text)
+    index = new_index(tmp_path / "library", model)
+    bad = "Zirconium is heavy. " * 300  # cut into many passages
+    records = [*papers(12), paper(12, abstract=bad + "zirconium"), paper(13, abstract=bad)]
+    model.refuses = None
+    add_records(index, "papers.jsonl", records)
+    with index.database.transaction():  # as after a change of the embedder
+        for one in index.passages.uncut(100):
+            index.passages.put(one.id, rows_of(one, index.embedder))
+    model.refuses = lambda text: "irconium" in text
+    indexer = Indexer(index)
+    monkeypatch.setattr(index, "sync", lambda progress: Work())
+    assert indexer.run().waiting == 2
+    index.close()
+
+
+def test_it_cuts_what_a_killed_rebuild_left_and_goes_on(index, indexer, monkeypatch):
+    monkeypatch.setattr("rag.indexer.WRITE_BATCH", 4)
+    index.embedder  # noqa: B018  # loaded before
+    uncut = replace(index.manifest, embedder=index.embedder.fingerprint, chunking=0)
+    prepare = indexer._prepare
+
+    def killed():
+        manifests.write(index.folder, uncut)
+        indexer._prepare = prepare
+
+    indexer._prepare = killed
+    indexer.start()
+    wait_for(lambda: embedded(index) == 24)
+    assert manifests.read(index.folder).chunking == manifests.CHUNKING
+
+
+def test_it_makes_no_vector_for_a_library_that_got_another_embedder(index, indexer):
+    index.embedder  # noqa: B018  # loaded while the library was not pinned yet
+    other = {**index.embedder.fingerprint, "name": "another"}
+    manifests.write(index.folder, replace(index.manifest, embedder=other))
+    assert "another" in indexer.run().error
+    assert embedded(index) == 0
+    assert manifests.read(index.folder).embedder == other
 
 
 def test_a_full_disk_stops_it_with_a_reason(index, indexer, monkeypatch):
