@@ -46,9 +46,10 @@ def completed(
     Returns:
         The draft with a quoted statement for each chosen sentence that no statement rests on, or
         whose numbers, names or words the statements that rest on it do not keep. A draft that
-        found nothing consists of the quotes alone, and says so in its notes.
+        found nothing consists of the quotes alone, and says so in its notes; without any it is
+        returned as it is.
     """
-    if not draft.found:
+    if not draft.found and chosen:
         draft = replace(draft, statements=(), sources=(), found=True, notes=(*draft.notes, UNFOUND))
     if not every and chosen and _is_told(chosen[0], draft, question):
         chosen = [one for one in chosen if one.score >= chosen[0].score - FAR_BEHIND]

@@ -222,6 +222,8 @@ class Server:
         )  # fmt: skip
         self._server = uvicorn.Server(config)
         self._begin(self._server.run, sockets=[listener])
+        # First without what a killed process of the same number left, as there are in containers.
+        serving_files.withdraw(self._home, self._announcement)
         serving_files.announce(self._home, self._announcement)
         self._begin(self._look_after)
 
@@ -233,7 +235,8 @@ class Server:
     def _look_after(self) -> None:
         """Close what is idle; write the announcement again where somebody deleted it."""
         while self._announcement is not None and not self._ended.wait(SWEEP_S):
-            self._opened.sweep()
+            with suppress(RagError):
+                self._opened.sweep()
             with suppress(RagError):
                 serving_files.announce(self._home, self._announcement)
 

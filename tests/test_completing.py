@@ -92,6 +92,11 @@ def test_a_model_that_finds_no_answer_leaves_the_quotes_and_a_note():
     assert added_text(before, after) == after.text == f"{HALF} [1] {ZINC} [2] {COPPER} [3]"
 
 
+def test_a_model_that_finds_no_answer_where_nothing_is_quoted_has_found_none():
+    before = draft_of(sources=(), found=False, raw=NOT_FOUND)
+    assert completed(before, QUESTION, []) == before
+
+
 @pytest.mark.parametrize(
     ("statement", "every", "added"),
     [

@@ -511,6 +511,13 @@ def test_a_server_that_ends_takes_its_file_with_it(filled):
     assert not file.exists()
 
 
+def test_b31_what_a_killed_process_of_the_same_number_left_is_replaced(filled, alone):
+    announce(free_port())
+    with serving() as server:
+        assert the_one().port == server.port
+        assert "acid" in filled("ask", QUESTION).out
+
+
 def test_a_bug_in_the_server_is_met_by_answering_alone(server, filled, monkeypatch, caplog):
     def broken(*_, **__):
         raise KeyError("a bug")
