@@ -44,8 +44,9 @@ class Draft:
     """What a synthesizer made of the evidence.
 
     ``sources[n - 1]`` is what marker ``[n]`` stands for. ``found`` is False when a model says that
-    the evidence holds no answer, and where strict checking left nothing. ``error`` says why the
-    text is incomplete; ``notes`` says what the reader should know besides.
+    the evidence holds no answer, where there is no evidence, and where strict checking left
+    nothing. ``error`` says why the text is incomplete; ``notes`` says what the reader should know
+    besides.
     """
 
     statements: tuple[Statement, ...]
@@ -117,7 +118,7 @@ class QuoteSynthesizer(Synthesizer):
         )
         for n, statement in enumerate(statements):
             yield ("\n" if n else "") + render([statement])
-        yield Draft(statements, tuple(evidence))
+        yield Draft(statements, tuple(evidence), found=bool(statements))
 
 
 class LLMSynthesizer(Synthesizer):
@@ -142,6 +143,9 @@ class LLMSynthesizer(Synthesizer):
         Raises:
             ProviderError: The model failed before it said anything.
         """
+        if not evidence:  # a model would answer from what it happens to know
+            yield Draft((), (), found=False)
+            return
         live, refusal = _Live(len(evidence)), HeldPhrase(NOT_FOUND)
         reply, error = "", None
         with stream_text(self._model, system_prompt(), user_prompt(question, evidence)) as pieces:

@@ -11,6 +11,7 @@ import pytest
 
 import rag
 from rag.cli import cli
+from rag.commands.options import print_json
 
 PAPERS = Path(__file__).parent / "data" / "cli" / "papers.jsonl"
 HEAVY = ("torch", "chromadb", "llama_index", "sentence_transformers", "pydantic_settings", "numpy")
@@ -192,6 +193,12 @@ def test_what_waits_is_noted_with_the_command_for_that_library(citewell, monkeyp
     assert "--library 'my thesis'" in citewell("add", PAPERS, "--library", "my thesis").out
     note = citewell("search", "coffee", "--library", "my thesis").err
     assert note.endswith("Make all: citewell embed --library 'my thesis'\n")
+
+
+def test_a_closed_output_is_no_bug(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stdout", None)  # as Python starts with: citewell … >&-
+        print_json({"a": "é"})
 
 
 def test_embedding_makes_no_library(filled):

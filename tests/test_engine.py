@@ -253,6 +253,17 @@ def test_b21_a_model_that_says_the_papers_do_not_answer_is_an_abstention(index):
     assert answer.raw == "NOT IN THE PAPERS"
 
 
+@pytest.mark.parametrize(
+    "values", [{}, {"llm": ScriptedLLM(replies=["Yes [1]."])}], ids=["quotes", "model"]
+)
+def test_b21_where_no_sentence_is_chosen_nothing_is_answered(index, monkeypatch, values):
+    monkeypatch.setattr("rag.engine.choose", lambda *_, **__: ())
+    streamed, answer = collected(engine(index, complete=True, **values).stream(LEAD))
+    assert streamed == answer.text == ABSTENTION
+    assert (answer.abstained, answer.error, answer.notes) == (True, None, ())
+    assert "llm" not in values or values["llm"].prompts == []
+
+
 def test_a_model_that_finds_out_late_is_an_abstention_set_apart_in_the_stream(index):
     streamed, answer = collected(engine(index, "I looked. NOT IN THE PAPERS.").stream(LEAD))
     assert streamed == f"I looked. NOT IN THE PAPERS.\n\n{ABSTENTION}"

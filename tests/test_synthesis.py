@@ -60,7 +60,7 @@ def test_each_quoted_sentence_is_a_statement_that_cites_itself():
 
 
 def test_nothing_is_quoted_from_nothing():
-    assert written(QuoteSynthesizer(), evidence=[]) == ("", Draft((), ()))
+    assert written(QuoteSynthesizer(), evidence=[]) == ("", Draft((), (), found=False))
 
 
 # ---- what a model reads

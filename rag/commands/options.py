@@ -142,7 +142,7 @@ def print_json(value: Any) -> None:
     """Print one JSON value on a line of stdout; escaped where stdout cannot show it."""
     text = json.dumps(value, ensure_ascii=False)
     try:
-        text.encode(sys.stdout.encoding or "utf-8")
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except UnicodeEncodeError:  # half a surrogate, or a terminal without Unicode
         text = json.dumps(value)
     click.echo(text)
