@@ -171,6 +171,11 @@ class Fine:
             self._made.clear()
             self._refused.clear()
 
+    def forgive(self) -> None:
+        """Try what was refused once more: the embedder may work again."""
+        with self._guard:
+            self._refused.clear()
+
     def _remember(self, paper_ids: Iterable[str]) -> None:
         """Note papers that fell out of a budget, for whoever embeds in the background."""
         with self._guard:

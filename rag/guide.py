@@ -23,7 +23,7 @@ class Guide:
     Args:
         terms: The lexical index, for the words of texts and how rare they are.
         scores: Paper id → the words' score, above 0.
-        texts: Paper id → title and abstract, for every paper in ``scores``.
+        texts: Paper id → title and abstract; papers without count by their score alone.
     """
 
     def __init__(

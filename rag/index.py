@@ -69,6 +69,7 @@ class Index:
         self._embedder: Embedder | None = None
         self._writer = WriterLock(folder / "writer.lock", self.manifest.name)
         self._queries: dict[str, Vectors] = {}
+        self._checked = -1  # the version of the vectors that the embedder was compared with
         self._guard = threading.RLock()
 
     def close(self) -> None:
@@ -264,12 +265,23 @@ class Index:
         """Return the vector of a query; the last few are remembered.
 
         An embedder that knows only English is not given Chinese, where other words are left.
+
+        Raises:
+            IndexMismatchError: Another process gave the library another embedder meanwhile.
         """
         with self._guard:
+            self._check_vectors()
             query = for_embedder(query, self.manifest.embedder)
             if query not in self._queries:
                 self._remember([query], self.embedder.embed_query(query)[None])
             return self._queries[query]
+
+    def _check_vectors(self) -> None:
+        """Compare the embedder with the manifest again where vectors have changed."""
+        version = self.passages.vectors_version()
+        if version != self._checked:
+            manifests.check_embedder(manifests.read(self.folder), self.embedder.fingerprint)
+            self._checked = version
 
     def prepare_queries(self, queries: Sequence[str]) -> None:
         """Embed the next queries at once, at most ``QUERIES_KEPT``: faster than one by one."""

@@ -65,6 +65,7 @@ class Indexer:
         self._updated: str | None = ""  # the last changed paper that was seen to
         self._queue: list[Lacking] = []
         self._made: list[Made] = []
+        self._index.fine.forgive()
 
     # ---- from outside --------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from .schema import Filters, RankedPaper
 log = logging.getLogger(__name__)
 
 Mode = Literal["hybrid", "lexical", "dense"]
+MOST_GUIDED = 200  # candidates whose texts are compared with each other
 LEXICAL_SHARE = 0.4  # measured on the open benchmarks: see docs/benchmarks.md
 
 
@@ -176,7 +177,7 @@ class Searcher:
             if guide is None:
                 for _, paper_id, cosine in index.nearest(vector, len(best) * 50, allowed=best):
                     near[paper_id] = max(cosine, near.get(paper_id, -1.0))
-                guide = Guide(index.terms, lexical, _texts(index, best))
+                guide = Guide(index.terms, lexical, _texts(index, best[:MOST_GUIDED]))
             for one in made:
                 near[one.paper.id] = max(float(its.vector @ vector) for its in one.vectors)
             return guide.order(rest, near)

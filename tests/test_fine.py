@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from rag import manifest as manifests
-from rag.embedders import wrap
-from rag.errors import RagError
+from rag import retrieval
+from rag.embedders import Embedded, wrap
+from rag.errors import IndexMismatchError, RagError
 from rag.fine import MOST_KEPT, PASS, write_if_free
 from rag.importing import add_records
 from rag.retrieval import Searcher
@@ -282,3 +283,34 @@ def test_vectors_of_an_embedder_exchanged_meanwhile_are_dropped(index, model):
     model.refuses = lambda text: index.use(other)  # exchanged while it embeds
     index.fine.complete(wanted, math.inf)
     assert not index.fine.any()
+
+
+def test_a_question_is_not_compared_with_vectors_of_another_embedder(tmp_path, index):
+    search = Searcher(index).search
+    assert search("paper number").papers[0].cosine is not None
+    with index.database.transaction():  # another process begins to embed anew
+        index.passages.drop_vectors()
+    other = {**index.embedder.fingerprint, "name": "another"}
+    manifests.write(index.folder, replace(index.manifest, embedder=other))
+    assert search("paper number").papers[0].cosine is None
+    wanted = ids_of(index, "paper number", 1)
+    lacking = index.passages.lacking(wanted)[wanted[0]]
+    with index.database.transaction():
+        index.passages.fill_vectors([(lacking.rows[0], Embedded(np.ones(256, np.float32), None))])
+    with pytest.raises(IndexMismatchError, match="another"):
+        search("paper number")
+
+
+def test_of_very_many_candidates_only_the_best_are_compared_with_each_other(index, monkeypatch):
+    compared = []
+    guide = retrieval.Guide
+
+    def watched(terms, scores, texts):
+        compared.append((len(scores), len(texts)))
+        return guide(terms, scores, texts)
+
+    monkeypatch.setattr(retrieval, "Guide", watched)
+    monkeypatch.setattr(retrieval, "MOST_GUIDED", 10)
+    Searcher(index, budget_s=math.inf).search("paper number")
+    assert compared == [(40, 10)]
+    assert embedded(index) == 40

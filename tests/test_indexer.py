@@ -181,6 +181,16 @@ def test_one_refused_paper_stops_nothing(tmp_path):
     index.close()
 
 
+def test_what_was_refused_is_tried_again_at_the_next_start(index, indexer, model):
+    model.refuses = lambda text: True
+    indexer.start()
+    wait_for(lambda: not indexer.progress().running)
+    assert embedded(index) == 0
+    model.refuses = None
+    indexer.start()
+    wait_for(lambda: embedded(index) == 24)
+
+
 def test_many_refused_passages_hide_no_older_paper(tmp_path, monkeypatch):
     monkeypatch.setattr("rag.indexer.LOOK_AHEAD", 4)
     model = WatchedEmbedding(refuses=lambda text: "zirconium" in text)
