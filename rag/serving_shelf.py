@@ -59,6 +59,11 @@ class _Slot:
         failed = not self.future.done() or self.future.exception() is not None
         return None if failed else self.future.result()
 
+    @property
+    def is_gone(self) -> bool:
+        """Say whether it cannot be used again: it could not be opened, or was deleted since."""
+        return self.library is None or not self.library.is_there
+
     def is_good(self, folder: Path) -> bool:
         """Say whether it may be used: being opened, or open and still the same on disk."""
         if not self.future.done():
@@ -155,7 +160,7 @@ class Opened:
             return sorted(str(key[0]) for key, slot in self._slots.items() if slot.library)
 
     def sweep(self, *, idle_s: float = IDLE_S) -> None:
-        """Close what nobody uses: idle libraries, those beyond the most, models beyond the most."""
+        """Close what nobody uses: deleted and idle libraries, what is beyond the most."""
         with self._guard:
             for key in self._surplus(idle_s):
                 self._close(self._slots.pop(key))
@@ -253,7 +258,7 @@ class Opened:
         gone = [
             key
             for key, slot in free.items()
-            if slot.library is None or (slot.is_idle(idle_s) and not slot.kept)
+            if slot.is_gone or (slot.is_idle(idle_s) and not slot.kept)
         ]
         left = sorted(free.keys() - set(gone), key=lambda key: free[key].last)
         unkept = [key for key in left if not free[key].kept]

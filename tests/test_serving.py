@@ -295,7 +295,7 @@ def test_b31_a_library_deleted_beside_a_server_stays_deleted(filled, monkeypatch
     monkeypatch.setattr("rag.indexer.IDLE_S", 0.05)
     folder = load_settings().home / "default"
     opened = Opened(load_settings().home)
-    with opened.lend("default", load_settings()) as library:
+    with opened.lend("default", load_settings(), keep=True) as library:
         wait_for(lambda: library.waiting == 0)
         assert filled("remove", "--all", "--yes").code == 0
         wait_for(lambda: not library.indexing().running)
@@ -304,6 +304,7 @@ def test_b31_a_library_deleted_beside_a_server_stays_deleted(filled, monkeypatch
         before = (folder / "lexical" / "meta.json").read_bytes()
         with pytest.raises(IndexMissingError, match="was deleted or moved"):
             library.sync()
+    assert opened.names() == []  # closed, although it was to be kept
     opened.close()
     assert (folder / "lexical" / "meta.json").read_bytes() == before
     assert filled("status", "--check").code == 0
