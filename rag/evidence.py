@@ -36,7 +36,7 @@ FIRST_ROUND = 2  # papers that the evidence model reads before it asks itself wh
 MOST_HOLDERS = 3  # of the papers read: a name that more of them hold singles none out
 NAMED_TOPIC = 1.4  # least logit of the topic where the question names such a system: .8
 WHETHER_DETAIL = 0.3  # weight of the detail's logit where it is asked whether something is so,
-WHETHER_BIAS = -1.0  # and what is taken off there, so that as many are refused as elsewhere
+WHETHER_BIAS = -1.2  # and what is taken off there, so that as many are refused as elsewhere
 SURE = 3.0  # its logit for "this abstract answers" from which on it reads no further
 
 
