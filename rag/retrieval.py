@@ -85,8 +85,9 @@ class Searcher:
             query: Plain text.
             top_k: At most so many papers, 1 or more.
             filters: Only papers that match; None means all.
-            alike: Raise papers that resemble other well-ranked ones: right for a topic, of no use
-                for a question that one paper answers.
+            alike: Raise papers that resemble other well-ranked ones, and score the words of papers
+                that only vectors found: right for a topic. Questions that one paper answers go
+                without, as the models that read them were fitted.
 
         Returns:
             Papers by falling score, 0 to 1 for a hybrid. Empty when nothing matches.
@@ -105,7 +106,10 @@ class Searcher:
         clock.lap("terms")
         dense = self._dense(query, allowed, lexical, clock)
         clock.lap("vectors")
-        mixed = self._fuse(query, lexical, {name: hit.cosine for name, hit in dense.items()})
+        cosines = {name: hit.cosine for name, hit in dense.items()}
+        if alike:
+            lexical = self._completed(query, lexical, list(cosines))
+        mixed = self._fuse(lexical, cosines)
         scores = mixed
         if alike and self._mode == "hybrid" and dense:
             scores = reinforce(mixed, self._index.paper_vectors(best_of(mixed)))
@@ -184,17 +188,21 @@ class Searcher:
 
         index.fine.complete(best, self._budget_s, choose=choose)
 
-    def _fuse(
-        self, query: str, lexical: dict[str, float], dense: dict[str, float]
+    def _completed(
+        self, query: str, lexical: dict[str, float], found: Sequence[str]
     ) -> dict[str, float]:
-        """Mix both rankings; papers that only vectors found get the score of their words too."""
+        """Return the words' scores with those of papers that only vectors found."""
+        missing = [name for name in found if name not in lexical]
+        if self._mode != "hybrid" or not missing:
+            return lexical
+        more = self._index.terms.search(query, len(missing), allowed=missing)
+        return {**lexical, **dict(more)}
+
+    def _fuse(self, lexical: dict[str, float], dense: dict[str, float]) -> dict[str, float]:
         if self._mode == "lexical" or not dense:
             return lexical
         if self._mode == "dense":
             return dense
-        if missing := [name for name in dense if name not in lexical]:
-            found = self._index.terms.search(query, len(missing), allowed=missing)
-            lexical = {**lexical, **dict(found)}
         return fuse(lexical, dense)
 
     def _ranked(
