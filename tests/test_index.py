@@ -475,7 +475,7 @@ def test_a_library_that_another_process_embedded_anew_is_not_compared_with_old_v
     index.vectors.close()
     other.rebuild(embed=True)
     other.close()
-    with pytest.raises(IndexMismatchError, match="built with the embedder .second."):
+    with pytest.raises(IndexMismatchError, match=r"built with the embedder .second."):
         index.vectors._exact(index.embed_query("mark1"), 5)
 
 
