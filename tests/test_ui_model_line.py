@@ -7,7 +7,8 @@ from playwright.sync_api import expect, sync_playwright
 
 from rag import plugins
 from tests.slow_llm import BUSY
-from tests.test_ui_browser import CHROMIUM, FLAGS, Q
+from tests.test_ui_browser import Q
+from tests.ui_browser import CHROMIUM, FLAGS
 from tests.ui_site import running, wait_for
 
 pytestmark = [
