@@ -121,7 +121,7 @@ class RankedPaper:
     cosine: float | None
     passage_id: str
     sentence: Span | None = None
-    mixed: float | None = None  # the score before papers like it spoke for it, where they did
+    mixed: float | None = field(default=None, compare=False)  # before papers like it spoke for it
 
     @property
     def own_score(self) -> float:
