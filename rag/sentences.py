@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from .schema import Passage, Span
 
@@ -54,6 +55,10 @@ _STARTERS = _words(
 )
 
 
+KEPT = 2048  # texts whose sentences are remembered: papers are looked at again and again
+LONGEST_KEPT = 8000  # characters of such a text
+
+
 def sentence_spans(text: str) -> list[Span]:
     """Find the sentences of a text.
 
@@ -72,12 +77,23 @@ def sentence_spans(text: str) -> list[Span]:
         >>> [text[s.start : s.end] for s in sentence_spans(text)]
         ['We follow Lin et al. (2020).', 'Gains reach 1.8 dB.']
     """
+    if len(text) > LONGEST_KEPT:
+        return _spans(text)
+    return list(_kept_spans(text))
+
+
+def _spans(text: str) -> list[Span]:
     plain = MATHS.sub(_blank_maths, text)
     caseless = text == text.lower()
     spans: list[Span] = []
     for start, end in _paragraphs(plain):
         spans.extend(_paragraph_spans(plain, start, end, caseless))
     return spans
+
+
+@lru_cache(KEPT)
+def _kept_spans(text: str) -> tuple[Span, ...]:
+    return tuple(_spans(text))
 
 
 def _blank_maths(match: re.Match[str]) -> str:

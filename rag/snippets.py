@@ -7,7 +7,7 @@ import numpy as np
 
 from .embedders import Vectors
 from .index import Index
-from .injection import addresses_a_machine
+from .injection import flags_for
 from .schema import Passage, RankedPaper, Span
 from .sentences import spans_of
 
@@ -78,6 +78,6 @@ def _scored(
 def _best(scored: Sequence[tuple[float, str, Span]]) -> Span | None:
     order = sorted(scored, key=lambda one: (-one[0], one[2].start))
     for score, text, span in order[:MOST_TRIED]:
-        if score > 0 and not addresses_a_machine(text):
+        if score > 0 and not any(flags_for([text])):
             return span
     return None

@@ -26,7 +26,6 @@ STORE_BATCH = 2000  # vectors in one go to Chroma
 SMALL = (
     20_000  # vectors that are compared exactly: faster than opening Chroma, as fast as asking it
 )
-OUT = -2.0  # stands for the cosine of what may not be found
 NEAR_1 = 1e-3  # a vector read back from Chroma may differ so much in any number
 
 Hit = tuple[str, str, float]
@@ -49,7 +48,7 @@ class VectorIndex:
         self._passages = PassageTable(database)
         self._store: VectorStore | None = None
         self._damage: str | None = None
-        self._whole: tuple[int, Block] | None = None  # version and content of a small library
+        self._whole: _Whole | None = None  # the vectors of a small library
         self._guard = threading.RLock()
 
     def close(self) -> None:
@@ -194,7 +193,8 @@ class VectorIndex:
             embedded.
         """
         if (whole := self._small()) is not None:
-            return _best(_nearest_in(whole, vector, limit, allowed=allowed), limit)
+            part = whole.block if allowed is None else whole.of(allowed)
+            return _best(_nearest_in(part, vector, limit), limit)
         store = None if allowed is not None else self._usable()
         if store is None:
             return self._exact(vector, limit, allowed=allowed)
@@ -208,18 +208,18 @@ class VectorIndex:
         found = {name: (name, owners[name], cosine) for name, cosine in hits if name in owners}
         return _best(({hit[0]: hit for hit in waiting} | found).values(), limit)
 
-    def _small(self) -> Block | None:
+    def _small(self) -> "_Whole | None":
         """Return all vectors of a small library, kept until any of them changes; else None."""
         version = self._passages.vectors_version()
         kept = self._whole
-        if kept is not None and kept[0] == version and len(kept[1].ids) <= SMALL:
-            return kept[1]
+        if kept is not None and kept.version == version and len(kept.block.ids) <= SMALL:
+            return kept
         self._whole = None
         if self._passages.count_vectors() > SMALL:
             return None
         blocks = [*self._passages.blocks(), Block((), (), np.zeros(0, np.float32))]
-        self._whole = version, blocks[0]
-        return blocks[0]
+        self._whole = _Whole(version, blocks[0])
+        return self._whole
 
     def _usable(self) -> VectorStore | None:
         """Return Chroma, or None while another process holds it or it is damaged."""
@@ -304,9 +304,26 @@ def _best(hits: Iterable[Hit], limit: int) -> list[Hit]:
     return heapq.nsmallest(limit, hits, key=lambda hit: (-hit[2], hit[0]))
 
 
-def _nearest_in(
-    block: Block, vector: Vectors, limit: int, *, allowed: Sequence[str] | None = None
-) -> list[Hit]:
+class _Whole:
+    """All vectors of a small library, and which belong to which paper."""
+
+    def __init__(self, version: int, block: Block) -> None:
+        self.version, self.block = version, block
+        self._rows: dict[str, list[int]] = {}
+        for row, owner in enumerate(block.paper_ids):
+            self._rows.setdefault(owner, []).append(row)
+
+    def of(self, paper_ids: Sequence[str]) -> Block:
+        """Return the vectors of some papers alone."""
+        rows = [row for name in dict.fromkeys(paper_ids) for row in self._rows.get(name, ())]
+        if not rows:
+            return Block((), (), np.zeros(0, np.float32))
+        matrix = self.block.flat.reshape(len(self.block.ids), -1)[rows]
+        ids, owners = self.block.ids, self.block.paper_ids
+        return Block([ids[i] for i in rows], [owners[i] for i in rows], matrix.reshape(-1))
+
+
+def _nearest_in(block: Block, vector: Vectors, limit: int) -> list[Hit]:
     try:
         matrix = block.matrix(len(vector))
     except ValueError as exc:
@@ -316,13 +333,10 @@ def _nearest_in(
             "everything again: citewell rebuild --embed"
         ) from exc
     cosines = np.clip(matrix @ vector, -1.0, 1.0)
-    if allowed is not None:
-        wanted = set(allowed)
-        cosines[[owner not in wanted for owner in block.paper_ids]] = OUT
     rank = len(cosines) - limit
     least = np.partition(cosines, rank)[rank] if rank > 0 else -1.0
     # with all that tie for the last place
-    best = np.flatnonzero((cosines >= least) & (cosines > OUT))
+    best = np.flatnonzero(cosines >= least)
     return [(block.ids[i], block.paper_ids[i], float(cosines[i])) for i in map(int, best)]
 
 
