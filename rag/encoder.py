@@ -33,13 +33,20 @@ class Encoder:
     Args:
         numbers: The encoder's parameters, by the names of ``numbers_of``.
         graph: The ONNX graph they belong to; None takes the packaged one (MiniLM's shape).
+        width: Threads of one pass; None takes all that ``threads`` allows.
 
     Raises:
         SettingsError: The numbers do not fit the graph.
     """
 
-    def __init__(self, numbers: Mapping[str, Floats], graph: bytes | None = None) -> None:
-        self._session = _session(numbers, graph or _packaged_graph())
+    def __init__(
+        self,
+        numbers: Mapping[str, Floats],
+        graph: bytes | None = None,
+        *,
+        width: int | None = None,
+    ) -> None:
+        self._session = _session(numbers, graph or _packaged_graph(), width or threads())
 
     def tokens(self, ids: Ints, types: Ints, mask: Ints) -> Floats:
         """Return the vectors of all tokens.
@@ -74,10 +81,10 @@ def _onnxruntime() -> Any:
     return onnxruntime
 
 
-def _session(numbers: Mapping[str, Floats], graph: bytes) -> Any:
+def _session(numbers: Mapping[str, Floats], graph: bytes, width: int) -> Any:
     onnxruntime = _onnxruntime()
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads()
+    options.intra_op_num_threads = width
     options.inter_op_num_threads = 1
     options.log_severity_level = 3  # errors; they are raised as well
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")

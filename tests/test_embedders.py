@@ -234,7 +234,7 @@ def test_the_packaged_model_is_a_llamaindex_embedding_where_one_is_wanted(minilm
 
 
 def test_counting_tokens_opens_no_weights(monkeypatch):
-    monkeypatch.setattr(packaged, "Encoder", lambda *a: pytest.fail("it was opened"))
+    monkeypatch.setattr(packaged, "Encoder", lambda *a, **k: pytest.fail("it was opened"))
     model = MiniLM(packaged_minilm())
     assert model.count_many(["hello world", ""]) == [4, 2]
 
