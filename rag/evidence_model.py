@@ -240,6 +240,7 @@ class _Heads:
 
     @classmethod
     def of(cls, trained: Mapping[str, Floats], name: str) -> "_Heads":
+        """Take the heads' parameters from a file's; ``name`` is the file's, for messages."""
         try:
             parts = {
                 head: tuple(trained[f"{head}.{n}.{kind}"] for n in (0, 2) for kind in _KINDS)

@@ -177,6 +177,7 @@ class Searcher:
         guide: Guide | None = None
 
         def choose(rest: list[str], made: Sequence[Made]) -> Sequence[str]:
+            """Order what is left by what was made so far."""
             nonlocal guide
             if guide is None:
                 for _, paper_id, cosine in index.nearest(vector, len(best) * 50, allowed=best):

@@ -73,7 +73,9 @@ class Settings(BaseSettings):
         description="Longest time, in seconds, in which a question makes vectors that are "
         "missing; 0 makes none, 'inf' all it wants.",
     )
-    embed_batch: int = Field(32, ge=1, le=1024, description="Texts embedded in one batch.")
+    embed_batch: int = Field(
+        32, ge=1, le=1024, description="Texts that an 'st:' model embeds in one batch."
+    )
     llm: str = Field(
         "quote",
         description="'quote' (no language model), 'gguf:PATH', 'hf:REPO[/FILE]', 'ollama:MODEL' "

@@ -195,10 +195,13 @@ def test_what_waits_is_noted_with_the_command_for_that_library(citewell, monkeyp
     assert note.endswith("Make all: citewell embed --library 'my thesis'\n")
 
 
-def test_a_closed_output_is_no_bug(monkeypatch):
+def test_a_closed_output_is_no_bug(monkeypatch, capsys):
     with monkeypatch.context() as patch:
         patch.setattr("sys.stdout", None)  # as Python starts with: citewell … >&-
         print_json({"a": "é"})
+    assert capsys.readouterr() == ("", "")
+    print_json({"a": "é"})
+    assert capsys.readouterr().out == '{"a": "é"}\n'
 
 
 def test_embedding_makes_no_library(filled):
