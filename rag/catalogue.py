@@ -5,6 +5,8 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
+import orjson
+
 from .database import Database
 from .schema import Filters, Paper, Source
 from .text import fold
@@ -12,6 +14,10 @@ from .text import fold
 PAGE = 500  # papers held in memory at once while all are read
 _INT64 = 2**63
 _FIELDS = tuple(field.name for field in fields(Paper))
+_AS_JSON = (  # as the standard library writes it: other values become text by ``str``
+    orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+    | orjson.OPT_PASSTHROUGH_SUBCLASS
+)  # fmt: skip
 
 
 class Catalogue:
@@ -259,7 +265,10 @@ def dump_paper(paper: Paper) -> str:
     values = {name: getattr(paper, name) for name in _FIELDS}
     source = paper.source
     values["source"] = {"file": source.file, "line": source.line, "key": source.key}
-    return _sound(json.dumps(values, ensure_ascii=False, sort_keys=True, default=str))
+    try:
+        return orjson.dumps(values, default=str, option=_AS_JSON).decode()
+    except TypeError:  # half a surrogate, or a number beyond 64 bits
+        return _sound(json.dumps(values, ensure_ascii=False, sort_keys=True, default=str))
 
 
 def _columns(paper: Paper) -> tuple[object, ...]:

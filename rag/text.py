@@ -149,6 +149,8 @@ Offsets = Sequence[int]
 
 
 def _run(text: str, offsets: Offsets | None) -> tuple[str, Offsets | None]:
+    if _is_plain(text):
+        return text, offsets
     for times, is_needed, find in _PASSES:
         for _ in range(times):
             before = text
@@ -276,12 +278,20 @@ def _has_odd_blanks(text: str) -> bool:
     return not tidy or text[:1] == " " or text[-1:] == " "
 
 
+def _is_plain(text: str) -> bool:
+    """Say whether no pass can find anything: a cheap look at what all of them need."""
+    tidy = text.isascii() and not _has_odd_blanks(text)
+    return tidy and "--" not in text and _MARKS.search(text) is None
+
+
 def _has(first: str, *others: str) -> Callable[[str], bool]:
     if not others:
         return lambda text: first in text
     marks = re.compile("|".join(map(re.escape, (first, *others))))
     return lambda text: marks.search(text) is not None
 
+
+_MARKS = re.compile(r"[&<\\$~`*_\]]")  # of markup, entities, LaTeX and links; "--" apart
 
 # How often at most, when, and what. Entities come first, so that escaped tags are seen; blanks
 # last, since every pass leaves some.

@@ -54,6 +54,15 @@ def test_a_paper_comes_back_as_it_was(catalogue):
     assert catalogue.get("unknown") is None
 
 
+@pytest.mark.parametrize("odd", ["half \ud800", 2**70, {1: "a"}, Path("x"), [[[]]] * 3])
+def test_values_that_the_fast_writer_refuses_are_written_as_before(odd):
+    one = paper(1, extra={"b": odd, "a": "é"})
+    values = json.loads(dump_paper(one))
+    as_before = json.dumps(one.extra, ensure_ascii=False, default=str)
+    assert values["extra"] == json.loads(as_before.encode("utf-8", "replace"))
+    assert list(values) == sorted(values)
+
+
 @pytest.mark.parametrize(
     ("filters", "found"),
     [

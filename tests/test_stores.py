@@ -7,9 +7,11 @@ import time
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rag.errors import IndexMismatchError
-from rag.stores import chroma
+from rag.stores import chroma, lexical
 from rag.stores.chroma import VectorStore, discard
 from rag.stores.lexical import TermStore, searchable
 from tests.storage import paper, papers
@@ -51,6 +53,12 @@ def unit(*rows):
 )
 def test_terms_of_a_text(terms, text, expected):
     assert terms.terms(text) == expected
+
+
+@given(st.text(alphabet="ab1-_+^./ ,\n()\x1f\x85é·²Ⅳ–µ\u00a0½"))
+def test_passing_over_whole_words_loses_no_compound(text):
+    for pattern in (lexical._COMPOUND, *([lexical._ASCII_COMPOUND] if text.isascii() else [])):
+        assert lexical._compounds(pattern, text) == pattern.findall(text)
 
 
 @pytest.mark.parametrize("text", ["x" * 200_000, "x-" * 100_000, "-" * 200_000, "深" * 200_000])

@@ -2,6 +2,8 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import rag
 from rag.latex import unbrace
@@ -199,6 +201,13 @@ def test_offsets_of_the_sample_point_at_the_same_words():
 def test_plain_text_comes_back_unchanged_with_its_own_offsets():
     assert clean_with_offsets("Plain text.") == ("Plain text.", tuple(range(12)))
     assert clean_with_offsets("") == ("", (0,))
+
+
+@given(st.text(alphabet="aB1 .-<>!&;[]()*_`$~\\^{}\n\u00e9\u0301\x00"))
+def test_texts_without_marks_pass_every_step_unchanged(text):
+    steps = [list(find(text)) for _, is_needed, find in rag.text._PASSES if is_needed(text)]
+    if rag.text._is_plain(text):
+        assert steps == []
 
 
 HOSTILE = r"""

@@ -2,6 +2,7 @@
 
 import math
 import re
+import string
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,8 +37,15 @@ def searchable(text: str) -> str:
     else:
         plain = _CJK.sub(r" \1 ", unicodedata.normalize("NFKC", _sound(text)))
         compound = _COMPOUND
-    joined = [_PUNCTUATION.sub("", word) for word in compound.findall(plain)]
+    joined = [_PUNCTUATION.sub("", word) for word in _compounds(compound, plain)]
     return " ".join([plain, *joined])
+
+
+def _compounds(pattern: re.Pattern[str], text: str) -> list[str]:
+    """Return what a pattern finds; words without a joiner, which are most, are passed over."""
+    marked = [word for word in text.split() if not word.isalnum()]
+    joined = [word for word in marked if not word.strip(string.punctuation).isalnum()]
+    return pattern.findall(" ".join(joined))
 
 
 def _sound(text: str) -> str:
