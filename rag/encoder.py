@@ -260,6 +260,12 @@ class WordPieces:
         found = self._tokenizer.token_to_id(mark)
         return None if found is None else int(found)
 
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return how many tokens texts have, the special ones included, without their places."""
+        with self._lock:
+            found = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=True)
+        return [len(one.ids) for one in found]
+
     def encode(self, texts: Sequence[str], *, special: bool = True) -> list[Any]:
         """Return the encodings of texts (``ids`` and ``offsets``), none cut, none padded."""
         with self._lock:

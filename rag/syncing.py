@@ -5,7 +5,8 @@ nothing special: the next run goes on.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -32,6 +33,10 @@ CUT_BATCH = 256  # papers cut into passages in one transaction
 EMBED_BATCH = 128  # passages embedded and stored in one transaction
 UPDATE_BATCH = 32  # changed papers embedded together
 PATIENCE = 20  # passages refused one after another until the embedder is taken for broken
+
+
+_Batch = Sequence[tuple[Passage, Paper]]
+_Found = Sequence[Embedded | None]  # None for a passage that the embedder refused
 
 
 def no_progress(stage: str, done: int, total: int) -> None:
@@ -93,7 +98,6 @@ class Syncer:
         """Do what needs the embedder: changed papers, passages, vectors."""
         if self.prepare():
             self._updates()
-            self._cut()
             self._embeddings()
 
     def prepare(self) -> bool:
@@ -178,46 +182,61 @@ class Syncer:
             self._index.catalogue.drop_update(paper.id)
 
     def _cut(self) -> None:
-        """Cut the abstracts of papers that were added without an embedder."""
+        """Cut some abstracts of papers that were added without an embedder."""
         passages = self._index.passages
-        while papers := passages.uncut(CUT_BATCH):
+        if papers := passages.uncut(CUT_BATCH):
             cut = rows_of_many(papers, self._index.embedder)
             with self._index.database.transaction():
                 for paper, rows in zip(papers, cut, strict=True):
                     passages.put(paper.id, rows)
 
     def _embeddings(self) -> None:
-        total, done, after = self._index.passages.count_unembedded(), 0, 0
-        while batch := self._index.passages.unembedded(EMBED_BATCH, after=after):
-            after = batch[-1][0]
-            stored = self._embed_what_works([(p, paper) for _, p, paper in batch])
-            if (done + stored) // STORE_BATCH > done // STORE_BATCH:
-                self.chroma()  # so that little has to be compared exactly
-            done += stored
-            self._progress("embedding", done, total)
-            if self.work.gave_up:
-                return
+        """Embed what waits: while one batch is embedded, the last is stored, the next one cut."""
+        done = 0
+        with ThreadPoolExecutor(1, "citewell-embed") as beside:
+            for batch, making in _one_ahead(self._batches(), beside, self._vectors_of_some):
+                stored = self._store(batch, making.result())
+                if (done + stored) // STORE_BATCH > done // STORE_BATCH:
+                    self.chroma()  # so that little has to be compared exactly
+                done += stored
+                total = done + self._index.passages.count_unembedded()
+                self._progress("embedding", done, total)
 
-    def _embed_what_works(self, batch: Sequence[tuple[Passage, Paper]]) -> int:
-        """Embed a batch, or, when that fails, every part of it that can be; store the vectors."""
+    def _batches(self) -> Iterator[_Batch]:
+        """Yield passages without a vector, oldest first. More are cut than taken each time."""
+        after = 0
+        while not self.work.gave_up:
+            self._cut()
+            batch = self._index.passages.unembedded(EMBED_BATCH, after=after)
+            if not batch:
+                return
+            after = batch[-1][0]
+            yield [(passage, paper) for _, passage, paper in batch]
+
+    def _vectors_of_some(self, batch: _Batch) -> _Found:
+        """Embed a batch, or, when that fails, every part of it that can be; None for the rest."""
         if self.work.gave_up:
-            return 0
+            return [None] * len(batch)
         try:
             found = vectors_of(batch, self._index.embedder)
         except Exception as exc:  # an embedder may fail in any way; what it refuses stays pending
             if len(batch) == 1:
                 log.warning("Passage %s was not embedded", batch[0][0].id, exc_info=exc)
                 self.work.refuse(exc)
-                return 0
+                return [None]
             middle = len(batch) // 2
-            return sum(self._embed_what_works(half) for half in (batch[:middle], batch[middle:]))
-        with self._index.database.transaction():
-            self._index.passages.put_vectors(
-                (passage.id, one) for (passage, _), one in zip(batch, found, strict=True)
-            )
+            halves = (batch[:middle], batch[middle:])
+            return [one for half in halves for one in self._vectors_of_some(half)]
         self.work.refused = 0
-        self.work.embedded += len(batch)
-        return len(batch)
+        return found
+
+    def _store(self, batch: _Batch, found: _Found) -> int:
+        """Store the vectors that could be made; return how many."""
+        made = [(p.id, one) for (p, _), one in zip(batch, found, strict=True) if one is not None]
+        with self._index.database.transaction():
+            self._index.passages.put_vectors(made)
+        self.work.embedded += len(made)
+        return len(made)
 
     def chroma(self) -> None:
         """Bring Chroma up to date."""
@@ -250,6 +269,20 @@ class Syncer:
                 for paper, rows in zip(papers, cut, strict=True):
                     index.passages.put(paper.id, rows)
         index.write_manifest(_built_with(index.manifest, index.embedder))
+
+
+def _one_ahead(
+    batches: Iterable[_Batch], executor: Executor, make: Callable[[_Batch], _Found]
+) -> Iterator[tuple[_Batch, Future[_Found]]]:
+    """Yield each batch with its result to come, the next one being begun before."""
+    before: tuple[_Batch, Future[_Found]] | None = None
+    for batch in batches:
+        coming = (batch, executor.submit(make, batch))
+        if before:
+            yield before
+        before = coming
+    if before:
+        yield before
 
 
 def pin_embedder(index: "Index") -> None:

@@ -77,7 +77,7 @@ MOMENTS = [
     ("rag.stores.lexical:TermStore.write", 1, "after"),
     ("rag.syncing:Syncer._swap", 2, "after"),
     ("rag.passages:PassageTable.put_vectors", 9, "before"),
-    ("rag.syncing:Syncer._embed_what_works", 2, "after"),
+    ("rag.syncing:Syncer._store", 2, "after"),
     ("rag.stores.chroma:VectorStore.delete", 1, "after"),
     ("rag.stores.chroma:VectorStore.upsert", 1, "inside 20"),
     ("rag.stores.chroma:VectorStore.upsert", 1, "after"),

@@ -4,6 +4,7 @@ import json
 import shutil
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from rag import manifest as manifests
+from rag import syncing
 from rag.embedders import wrap
 from rag.errors import IndexMismatchError, LibraryBusyError, RagError
 from rag.importing import add_records
@@ -706,3 +708,18 @@ def test_a_search_that_chroma_fails_is_answered_exactly_and_repaired_by_sync(ind
     assert index.sync().vectors == 8
     assert index.vectors._usable() is not None
     assert index.check() == []
+
+
+def test_the_next_batch_is_begun_before_the_last_one_is_stored():
+    begun = []
+
+    def make(batch):
+        begun.append(batch)
+        return [None] * len(batch)
+
+    with ThreadPoolExecutor(1) as executor:
+        ahead = syncing._one_ahead([["a"], ["b"], ["c"]], executor, make)
+        first, made = next(ahead)
+        executor.submit(lambda: None).result()  # whatever was handed over before is done
+        assert (first, made.result(), begun) == (["a"], [None], [["a"], ["b"]])
+        assert [batch for batch, _ in ahead] == [["b"], ["c"]]
