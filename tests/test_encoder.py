@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from eval.bench.encoder_graph import Shape, graph
+from rag import encoder
 from rag.embedders.minilm import packaged_minilm
-from rag.encoder import Encoder, WordPieces, numbers_of, padded, passes, stored_in
+from rag.encoder import Encoder, Encoders, WordPieces, numbers_of, padded, passes, stored_in
 from rag.errors import SettingsError
 
 ROOT = Path(__file__).parents[1]
@@ -176,3 +177,26 @@ def test_nothing_is_cut_or_padded_and_offsets_point_into_the_text():
     assert [len(one.ids) for one in pieces.encode(["one"], special=False)] == [1]
     assert pieces.id_of("[SEP]") == 102
     assert pieces.id_of("no such token") is None
+
+
+@pytest.mark.parametrize(("cores", "widths"), [(1, {1}), (2, {1}), (4, {4})])
+def test_passes_are_made_side_by_side_where_there_are_enough(monkeypatch, cores, widths):
+    monkeypatch.setattr(encoder, "threads", lambda: cores)
+    both = Encoders(lambda: numbers_of(stored()), graph(SMALL))
+    work = [np.asarray([[3, 7, n]]) for n in range(3)]
+    ones = np.ones((1, 3), np.int64)
+    found = both.each(work, lambda one, ids: one.tokens(ids, 0 * ones, ones))
+    assert set(both._opened) == widths
+    alone = Encoder(numbers_of(stored()), graph(SMALL))
+    for ids, its in zip(work, found, strict=True):
+        assert its == pytest.approx(alone.tokens(ids, 0 * ones, ones), abs=1e-5)
+
+
+def test_an_error_in_a_pass_beside_others_reaches_the_caller(monkeypatch):
+    monkeypatch.setattr(encoder, "threads", lambda: 2)
+
+    def fail(one, given):
+        raise ValueError(given)
+
+    with pytest.raises(ValueError, match="first"):
+        Encoders(lambda: numbers_of(stored()), graph(SMALL)).each(["first", "second"], fail)

@@ -12,6 +12,7 @@ from eval.bench.encoder_graph import Shape, graph
 from eval.bench.evidence_network import load, network, run, save
 from rag import evidence_model
 from rag.embedders.minilm import packaged_minilm
+from rag.encoder import Encoder
 from rag.errors import SettingsError
 from rag.evidence_model import (
     FROZEN,
@@ -253,9 +254,9 @@ def test_b32_two_threads_read_at_once_as_one_does_alone(small):
 def test_what_was_read_is_kept_for_the_same_question_and_page(folder, weights, monkeypatch):
     monkeypatch.setattr(evidence_model, "KEPT", 2)
     model = EvidenceModel(folder, weights, GRAPH)
-    read, tokens = [], model._encoder.tokens
+    read, tokens = [], Encoder.tokens
     monkeypatch.setattr(
-        model._encoder, "tokens", lambda ids, *more: read.append(len(ids)) or tokens(ids, *more)
+        Encoder, "tokens", lambda one, ids, *more: read.append(len(ids)) or tokens(one, ids, *more)
     )
     first = numbers(model.read(QUESTION, [PAGE]))
     assert numbers(model.read(QUESTION, [PAGE, BELLS])) == [

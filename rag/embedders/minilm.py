@@ -4,7 +4,6 @@ import hashlib
 import importlib.util
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,13 @@ import numpy as np
 
 from ..encoder import (
     Encoder,
+    Encoders,
     Floats,
     WordPieces,
     numbers_of,
     padded,
     passes,
     stored_in,
-    threads,
 )
 from ..errors import SettingsError
 from ..schema import Span
@@ -49,8 +48,7 @@ class MiniLM:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._pieces: WordPieces | None = None
-        self._encoder: Encoder | None = None
-        self._narrow: Encoder | None = None
+        self._encoders = Encoders(partial(packaged_numbers, folder))
         self._opening = threading.Lock()
 
     @property
@@ -81,26 +79,6 @@ class MiniLM:
             if self._pieces is None:
                 self._pieces = WordPieces(self._folder / "tokenizer.json")
             return self._pieces
-
-    @property
-    def encoder(self) -> Encoder:
-        """Return the encoder, checked and opened once.
-
-        Raises:
-            SettingsError: The weights are missing or are not the official file.
-        """
-        with self._opening:
-            if self._encoder is None:
-                self._encoder = Encoder(packaged_numbers(self._folder))
-            return self._encoder
-
-    @property
-    def narrow(self) -> Encoder:
-        """Return an encoder that uses one thread, for passes side by side: a tenth faster."""
-        with self._opening:
-            if self._narrow is None:
-                self._narrow = Encoder(packaged_numbers(self._folder), width=1)
-            return self._narrow
 
     # ---- the methods of a LlamaIndex embedding ---------------------------------------------------
 
@@ -141,12 +119,7 @@ class MiniLM:
         def read(encoder: Encoder, group: list[int]) -> list[Embedded]:
             return _pass(encoder, [encodings[i] for i in group], [spans[i] for i in group])
 
-        if len(groups) < 2 or threads() == 1:
-            made = [read(self.encoder, group) for group in groups]
-        else:
-            with ThreadPoolExecutor(threads()) as pool:
-                made = list(pool.map(partial(read, self.narrow), groups))
-        pairs = zip(groups, made, strict=True)
+        pairs = zip(groups, self._encoders.each(groups, read), strict=True)
         found = {i: one for group, its in pairs for i, one in zip(group, its, strict=True)}
         return [found[i] for i in range(len(texts))]
 
