@@ -132,12 +132,17 @@ def _onnxruntime() -> Any:
 
 
 def _session(numbers: Mapping[str, Floats], graph: bytes, width: int) -> Any:
+    """Open the graph. Threads of a pass wait for each other awake only where NumPy's do not.
+
+    That makes a question's vector a third faster, but two such groups take each other's cores.
+    """
     onnxruntime = _onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = width
     options.inter_op_num_threads = 1
     options.log_severity_level = 3  # errors; they are raised as well
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    awake = "1" if os.environ.get("OPENBLAS_NUM_THREADS") == "1" else "0"
+    options.add_session_config_entry("session.intra_op.allow_spinning", awake)
     values = [onnxruntime.OrtValue.ortvalue_from_numpy(one) for one in numbers.values()]
     try:
         options.add_external_initializers(list(numbers), values)
@@ -318,5 +323,7 @@ class WordPieces:
     def encode(self, texts: Sequence[str], *, special: bool = True) -> list[Any]:
         """Return the encodings of texts (``ids`` and ``offsets``), none cut, none padded."""
         with self._lock:
+            if len(texts) == 1:  # no threads for one text
+                return [self._tokenizer.encode(texts[0], add_special_tokens=special)]
             found = self._tokenizer.encode_batch(list(texts), add_special_tokens=special)
         return list(found)

@@ -325,8 +325,10 @@ class Index:
 
         Papers without a vector are left out.
         """
-        sums = self.fine.paper_sums(paper_ids) | self.passages.paper_sums(paper_ids)
-        return {name: normalised(total)[0] for name, total in sums.items()}
+        sums = self.fine.paper_sums(paper_ids) | self.vectors.paper_sums(paper_ids)
+        if not sums:
+            return {}
+        return dict(zip(sums, normalised(list(sums.values())), strict=True))
 
     # ---- checking ------------------------------------------------------------------------------
 

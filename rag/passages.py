@@ -134,8 +134,11 @@ class PassageTable:
             paper_ids,
         )
         found: dict[str, list[Passage]] = {}
+        abstracts: dict[str, str] = {}
         for row in rows:
-            found.setdefault(row[1], []).append(_passage(row))
+            if row[1] not in abstracts:
+                abstracts[row[1]] = json.loads(row[5])["abstract"]
+            found.setdefault(row[1], []).append(_cut_from(abstracts[row[1]], row))
         return found
 
     # ---- vectors -------------------------------------------------------------------------------
@@ -360,6 +363,9 @@ def _blobs(embedded: Embedded) -> tuple[bytes, bytes | None]:
 
 
 def _passage(row: tuple[Any, ...]) -> Passage:
-    abstract = json.loads(row[5])["abstract"]
+    return _cut_from(json.loads(row[5])["abstract"], row)
+
+
+def _cut_from(abstract: str, row: tuple[Any, ...]) -> Passage:
     span = Span(row[3], row[4])
     return Passage(row[0], row[1], row[2], span, abstract[span.start : span.end])

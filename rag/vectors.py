@@ -208,6 +208,11 @@ class VectorIndex:
         found = {name: (name, owners[name], cosine) for name, cosine in hits if name in owners}
         return _best(({hit[0]: hit for hit in waiting} | found).values(), limit)
 
+    def paper_sums(self, paper_ids: Sequence[str]) -> dict[str, Vectors]:
+        """Return paper id → the sum of its passages' vectors, for those that have any."""
+        whole = self._small()
+        return self._passages.paper_sums(paper_ids) if whole is None else whole.sums(paper_ids)
+
     def _small(self) -> "_Whole | None":
         """Return all vectors of a small library, kept until any of them changes; else None."""
         version = self._passages.vectors_version()
@@ -321,6 +326,12 @@ class _Whole:
         matrix = self.block.flat.reshape(len(self.block.ids), -1)[rows]
         ids, owners = self.block.ids, self.block.paper_ids
         return Block([ids[i] for i in rows], [owners[i] for i in rows], matrix.reshape(-1))
+
+    def sums(self, paper_ids: Sequence[str]) -> dict[str, Vectors]:
+        """Return paper id → the sum of its vectors, for those that have any."""
+        rows = {name: self._rows[name] for name in paper_ids if name in self._rows}
+        matrix = self.block.flat.reshape(len(self.block.ids), -1) if rows else self.block.flat
+        return {name: matrix[its].sum(axis=0) for name, its in rows.items()}
 
 
 def _nearest_in(block: Block, vector: Vectors, limit: int) -> list[Hit]:

@@ -1,6 +1,7 @@
 """The command line as a user sees it: help, exit codes, what each command prints."""
 
 import json
+import os
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -444,3 +445,23 @@ def test_doctor_finds_settings_that_cannot_be_loaded(citewell):
     run = citewell("doctor", "--json")
     assert run.code == 1
     assert [row["name"] for row in run.rows if row["ok"] is False] == ["settings"]
+
+
+@pytest.mark.parametrize("given", [None, "3"])
+def test_numpy_gets_one_thread_unless_its_user_says_otherwise(given):
+    code = """
+import os, sys
+from rag.cli import main
+assert "numpy" not in sys.modules
+sys.argv = ["citewell", "--help"]
+try:
+    main()
+finally:
+    print(os.environ["OPENBLAS_NUM_THREADS"], file=sys.stderr)
+"""
+    env = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    env |= {"OPENBLAS_NUM_THREADS": given} if given else {}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+    )
+    assert done.stderr.strip() == (given or "1")

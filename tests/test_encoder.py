@@ -200,3 +200,13 @@ def test_an_error_in_a_pass_beside_others_reaches_the_caller(monkeypatch):
 
     with pytest.raises(ValueError, match="first"):
         Encoders(lambda: numbers_of(stored()), graph(SMALL)).each(["first", "second"], fail)
+
+
+@pytest.mark.parametrize(("blas", "awake"), [("1", "1"), ("2", "0"), (None, "0")])
+def test_threads_wait_awake_only_where_those_of_numpy_do_not(monkeypatch, blas, awake):
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    if blas:
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", blas)
+    session = Encoder(numbers_of(stored()), graph(SMALL), width=2)._session
+    options = session.get_session_options()
+    assert options.get_session_config_entry("session.intra_op.allow_spinning") == awake

@@ -69,3 +69,12 @@ def test_the_matrix_is_kept_while_nothing_changes(index, monkeypatch):
     monkeypatch.setattr(index.passages.__class__, "blocks", lambda *a, **k: pytest.fail("read"))
     add_records(index, "more.jsonl", papers(3))  # nothing new
     assert nearest_papers(index, "mark9")
+
+
+def test_sums_of_papers_are_those_of_the_catalogue(index):
+    names = ["unknown", *(name for name, _ in index.terms.search("mark3 mark5", 2))]
+    found, stored = index.vectors.paper_sums(names), index.passages.paper_sums(names)
+    assert set(found) == set(stored) == set(names[1:])
+    for name in names[1:]:
+        assert found[name] == pytest.approx(stored[name], abs=1e-6)
+    assert index.vectors.paper_sums(["unknown"]) == index.vectors.paper_sums([]) == {}

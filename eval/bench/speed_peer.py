@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from rag.cli import ONE_THREAD
 from rag.errors import RagError
 
 from . import paced_starter
@@ -103,7 +104,7 @@ class PacedStarter:
                 text=True,
                 encoding="utf-8",
                 errors="replace",
-                env={**os.environ, "PYTHONSAFEPATH": "1", "TOKENIZERS_PARALLELISM": "false"},
+                env=_environment(),
             )
         except OSError as exc:
             self._errors.close()
@@ -194,6 +195,12 @@ class PacedStarter:
             f"{last or 'it said nothing.'} It takes MODEL CORPUS [--limit N] [--queries FILE]. Run "
             "it by itself to see why, with the Python that has what it imports (--starter-python)."
         )
+
+
+def _environment() -> dict[str, str]:
+    """Return the starter's environment: its libraries keep their own numbers of threads."""
+    own = {name: value for name, value in os.environ.items() if name not in ONE_THREAD}
+    return {**own, "PYTHONSAFEPATH": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
 def _lines(file: Path) -> Iterator[str]:

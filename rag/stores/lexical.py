@@ -86,6 +86,7 @@ class TermStore:
             self._index = tantivy.Index(_schema(), path=str(folder), reuse=True)
             self._index.register_tokenizer(ANALYZER, self._analyzer)
             self._index.config_reader(reload_policy="Manual")  # no thread that watches the folder
+        self._read_at: tuple[int, int, int] | None = None
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -258,8 +259,12 @@ class TermStore:
         return _weight(0, max(1, self._searcher().num_docs))
 
     def _searcher(self) -> Any:
+        """Return a searcher of what was committed last, in whichever process."""
         with self._told():
-            self._index.reload()
+            state = _commit_in(self.folder)
+            if state is None or state != self._read_at:
+                self._index.reload()
+                self._read_at = state
             return self._index.searcher()
 
 
@@ -303,6 +308,15 @@ def _schema() -> Any:
     for name, _ in FIELDS:
         builder.add_text_field(name, stored=False, tokenizer_name=ANALYZER, index_option="freq")
     return builder.build()
+
+
+def _commit_in(folder: Path) -> tuple[int, int, int] | None:
+    """Return what tells one commit from another, the file that each puts in place; None without."""
+    try:
+        found = (folder / "meta.json").stat()
+    except OSError:
+        return None
+    return (found.st_ino, found.st_mtime_ns, found.st_size)
 
 
 def _weight(holders: int, total: int) -> float:
