@@ -5,7 +5,6 @@ import io
 import logging
 import os
 import sys
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +61,8 @@ def _broken(name: str, exc: Exception) -> click.Command:
 
 
 def _registered() -> dict[str, Any]:
+    from importlib.metadata import entry_points  # slow to import, and our own commands need it not
+
     return {point.name: point for point in entry_points(group="citewell.commands")}
 
 

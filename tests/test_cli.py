@@ -136,7 +136,7 @@ def test_a_reader_that_closes_early_gets_no_traceback(filled):
 
 def test_a_command_of_others_that_cannot_be_loaded_leaves_ours_alone(citewell, monkeypatch):
     broken = EntryPoint("fly", "no_such_module:fly", "citewell.commands")
-    monkeypatch.setattr("rag.cli.entry_points", lambda group: [broken])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [broken])
     assert "fly        (cannot be loaded)" in citewell("--help").out
     run = citewell("fly", "--high")
     assert run.code == 1
