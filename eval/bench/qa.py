@@ -194,7 +194,7 @@ def evidence(
     for done, case in enumerate(cases, start=1):
         across += _quoted(corpus.library, case, case.evidence, None)
         relevant = [by_id[i] for i in index.resolve(case.relevant).paper_ids]
-        gold = {paper.id: _held_by(paper, case.evidence) for paper in relevant}
+        gold = {paper.id: held_by(paper, case.evidence) for paper in relevant}
         own = [
             row
             for paper_id, texts in gold.items()
@@ -211,7 +211,8 @@ def evidence(
     ]
 
 
-def _held_by(paper: Paper, sentences: Sequence[str]) -> list[str]:
+def held_by(paper: Paper, sentences: Sequence[str]) -> list[str]:
+    """Return those of some gold sentences that stand in a paper's abstract."""
     text = letters(f"{paper.abstract} {paper.raw_abstract}")
     return [sentence for sentence in sentences if letters(sentence) in text]
 
@@ -220,13 +221,20 @@ def _quoted(
     library: Library, case: Case, gold: Sequence[str], filters: Filters | None
 ) -> list[tuple[float, float, float]]:
     """Return hit@1, hit@3 and F1 of the quotes; nothing where the question cannot be asked."""
-    answer = _ask(library, case, filters)
-    if answer is None:
+    quotes = quotes_of(library, case, filters)
+    if quotes is None:
         return []
-    quotes = [citation.quote for citation in answer.citations][:QUOTES]
     hits = [any(m.same_sentence(quote, text) for text in gold) for quote in quotes]
     _, _, both = m.evidence_scores(quotes, gold)
     return [(float(any(hits[:1])), float(any(hits)), both or 0.0)]
+
+
+def quotes_of(library: Library, case: Case, filters: Filters | None) -> list[str] | None:
+    """Return the first sentences quoted, best first; None where the question cannot be asked."""
+    answer = _ask(library, case, filters)
+    if answer is None:
+        return None
+    return [citation.quote for citation in answer.citations][:QUOTES]
 
 
 def verdicts(
