@@ -7,6 +7,8 @@ from typing import Literal
 from ..schema import Evidence, Paper
 from . import Finding
 from .amounts import compare_quantities
+from .antonyms import compare_antonyms
+from .causes import compare_causes
 from .direction import compare_directions
 from .fields import compare_fields
 from .kinds import compare_kinds
@@ -112,6 +114,8 @@ def _findings(
         *compare_roles(said, known),
         *compare_directions(said, known),
         *compare_negation(said, known),
+        *compare_antonyms(said, known),
+        *compare_causes(said, known),
         *compare_places(said, known),
         *compare_neighbours(said, known),
         *compare_restrictions(said, known, elsewhere),

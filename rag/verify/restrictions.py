@@ -24,6 +24,8 @@ _RESTRICTS = _ONLY | frozenset(
         "confined few little mere fully sufficient suffice suffices"
     )
 )
+# "only very few" stresses that it is little, and restricts nothing.
+_LITTLE = frozenset(listed("a an very few small slight slightly little minimal limited about"))
 _ADDS = (" in addition to ", " besides ", " as well as ", " also ")
 _EVERY = frozenset(listed("all every always any whole entire everywhere universally"))
 _SOME = frozenset(
@@ -121,7 +123,7 @@ def _only(statement: Text, source: Text) -> Iterator[Finding]:
     if _RESTRICTS & source.lowers or denials(source):
         return
     for token, following in zip(statement.tokens, statement.tokens[1:], strict=False):
-        if token.lower in _ONLY and following.kind == "word":
+        if token.lower in _ONLY and following.kind == "word" and following.lower not in _LITTLE:
             yield Finding(f"says “{token.text} {following.text}”, the source does not", False)
             return
 
