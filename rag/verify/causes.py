@@ -12,7 +12,7 @@ _GAP = 5  # tokens from "leads" to its "to"
 _ENDS = frozenset(listed("; but whereas although however"))
 # What comes first is the cause: "A causes B", "A leads to B".
 _CAUSING = frozenset(
-    listed("cause causes caused causing trigger triggers triggered triggering induces induced")
+    listed("cause causes caused causing trigger triggers triggered triggering induces")
 )
 _LEADING = {
     **dict.fromkeys(listed("lead leads led leading"), "to"),

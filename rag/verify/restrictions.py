@@ -17,6 +17,7 @@ _NAMED = frozenset(
         "megabytes gigabytes terabytes watts kilowatts joules dollars euros"
     )
 )
+_EACH = frozenset(listed("every each per last past"))
 _ONLY = frozenset(listed("only solely exclusively"))
 _RESTRICTS = _ONLY | frozenset(
     listed(
@@ -75,13 +76,19 @@ def _units(statement: Text, source: Text, around: Sequence[Text]) -> Iterator[Fi
         unit = _unit(token)
         before = statement.tokens[max(0, place - 2) : place]  # "836 square metres"
         counted = any(one.kind == "number" or one.lower in NUMBERS for one in before)
-        if token.lower not in _NAMED or counted or unit in theirs or unit in known:
+        named = token.lower in _NAMED or _is_each(statement.tokens, place)
+        if not named or counted or unit in theirs or unit in known:
             continue
         rival = next((word for one, word in theirs.items() if _alike(one, unit)), None)
         if rival is None:
             yield Finding(f"“{token.text}” is not in the source", wrong=False)
         elif rival.lower not in statement.lowers:
             yield Finding(f"says “{token.text}”, the source says “{rival.text}”")
+
+
+def _is_each(tokens: Sequence[Token], place: int) -> bool:
+    """Say whether a word is the unit of "every week", "per day", "in the last year"."""
+    return bool(_unit(tokens[place])) and place > 0 and tokens[place - 1].lower in _EACH
 
 
 def _unit(token: Token) -> str:
@@ -130,7 +137,8 @@ def _only(statement: Text, source: Text) -> Iterator[Finding]:
 
 def _besides(statement: Text, source: Text) -> Iterator[Finding]:
     """Doubt "X in addition to Y" where the source has "only Y"."""
-    restricts = next((token for token in source.tokens if token.lower in _ONLY), None)
+    pairs = zip(source.tokens, source.tokens[1:], strict=False)
+    restricts = next((b for a, b in pairs if b.lower in _ONLY and a.lower != "not"), None)
     adds = next((one for one in _ADDS if one in _run(statement)), None)
     if restricts and adds and not _RESTRICTS & statement.lowers and adds not in _run(source):
         yield Finding(f"says “{adds.strip()}”, the source says “{restricts.text}”", wrong=False)
