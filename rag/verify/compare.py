@@ -9,6 +9,7 @@ from . import Finding
 from .amounts import compare_quantities
 from .antonyms import compare_antonyms
 from .causes import compare_causes
+from .counted import compare_counted
 from .direction import compare_directions
 from .fields import compare_fields
 from .kinds import compare_kinds
@@ -112,6 +113,7 @@ def _findings(
     return [
         *found,
         *compare_roles(said, known),
+        *compare_counted(said, known),
         *compare_directions(said, known),
         *compare_negation(said, known),
         *compare_antonyms(said, known),
