@@ -25,8 +25,8 @@ _LOOSE = frozenset(
     for pair in listed(
         "general:local bound:free first:second applied:theoretical common:individual "
         "answer:question following:leading give:take out:safe extensive:intensive "
-        "analysis:synthesis analyze:synthesize algorithmic:heuristic cover:uncover actual:potential "
-        "side:top overhead:surface rise:set passing:running running:standing issue:recall "
+        "analysis:synthesis analyze:synthesize algorithmic:heuristic cover:uncover "
+        "actual:potential side:top overhead:surface rise:set passing:running running:standing issue:recall "
         "moving:still come:go differ:equal advance:back round:square natural:sharp center:right "
         "center:left express:local concentration:distribution ill:well generalize:specify "
         "alternating:direct adopted:native ignore:know formalism:imitation break:make break:keep "

@@ -30,8 +30,7 @@ _NO_PREFIX = (
 )  # fmt: skip
 _NOT_ONLY = frozenset(listed("only just merely simply solely necessarily"))
 _VERBS = {
-    stem(verb): verb
-    for verb in listed("prevent avoid ignore neglect overlook disregard eliminate")
+    stem(verb): verb for verb in listed("prevent avoid ignore neglect overlook disregard eliminate")
 }
 _WITHIN = 4  # tokens from a denial to the verb that it denies
 _HEADS = 2  # words behind a denial that carry it
