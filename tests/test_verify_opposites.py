@@ -103,6 +103,7 @@ def test_a_verb_that_denies_can_be_denied(statement, text, found):
         ("They water the moss every week.", "Every day, they water the moss.", 1),
         ("They water the moss each day.", "Every day, they water the moss.", 0),
         ("It takes only very few plots.", "It takes two plots.", 0),
+        ("Moss is seen only in part.", "Moss is seen partially.", 0),
         ("It takes only wet plots.", "It takes two plots.", 1),
         ("Besides moss, it finds fern.", "It finds not only moss but also fern.", 0),
         ("Besides moss, it finds fern.", "It only finds moss.", 1),
@@ -110,6 +111,30 @@ def test_a_verb_that_denies_can_be_denied(statement, text, found):
 )
 def test_periods_and_only_are_compared(statement, text, found):
     assert len(compare_restrictions(read(statement), read(text))) == found
+
+
+@pytest.mark.parametrize(
+    ("statement", "text", "found"),
+    [
+        ("Roofs with moss escape drought.", "Roofs stay wet without drought.", 0),
+        ("Moss, a plant, received less attention.", "Moss has not received as much attention.", 0),
+        ("Without help, moss cannot grow.", "Moss cannot be grown on roofs with no help.", 0),
+        ("With help, moss can grow.", "Moss cannot be grown on roofs with no help.", 1),
+    ],
+)
+def test_denials_in_other_words_are_no_contradiction(statement, text, found):
+    assert len(compare_negation(read(statement), read(text))) == found
+
+
+@pytest.mark.parametrize(
+    ("statement", "text", "found"),
+    [
+        ("Time falls and yield does not suffer.", "It reduces time without harming yield.", 0),
+        ("The yield suffers.", "It raises the yield without water.", 1),
+    ],
+)
+def test_what_does_not_suffer_need_not_rise(statement, text, found):
+    assert len(compare_directions(read(statement), read(text))) == found
 
 
 def test_the_best_of_a_hard_task_is_no_praise():

@@ -54,6 +54,7 @@ class Direction:
     after: frozenset[str]
     compares: bool
     of_costs: bool  # "reduces the error"
+    denied: bool
     degree: int  # -1 behind "less", else 1
     following: str  # the word right behind it, as it is written
 
@@ -89,6 +90,7 @@ def _directions(text: Text) -> Iterator[Direction]:
                 after,
                 compares(tokens, index),
                 _of_costs(tokens, index),
+                index in denied,
                 -1 if index and tokens[index - 1].lower in _LESS else 1,
                 following.lower if following else "",
             )
@@ -205,7 +207,10 @@ def compare_directions(statement: Text, source: Text) -> list[Finding]:
     """
     known = directions(source)
     said = directions(statement)
+    source_denies = any(True for _ in reaches(source))
     for one in said:
+        if one.denied and one.group in _OF_COSTS and source_denies:
+            continue  # "does not suffer" tells of no change
         alike = [other for other in known if other.group == one.group]
         rival = _rival(one, alike, statement, source)
         taken = rival is None or _is_taken(rival, one, said, alike)

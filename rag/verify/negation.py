@@ -34,6 +34,7 @@ _VERBS = {
 }
 _WITHIN = 4  # tokens from a denial to the verb that it denies
 _HEADS = 2  # words behind a denial that carry it
+_ANEW = frozenset(["no", "without"])  # "cannot be reached with no help" denies twice
 _FARTHEST = 20  # tokens behind a denial that are looked at
 _BESIDE = 3  # words between "limited" and what it is said of
 _REACH = 4  # words behind a denial that it may turn round
@@ -123,6 +124,8 @@ def _reached(tokens: tuple[Token, ...], index: int) -> list[int]:
     found: list[int] = []
     for place in range(index + 1, min(index + 1 + _FARTHEST, len(tokens))):
         if tokens[place].clause != tokens[index].clause or len(found) == most:
+            break
+        if found and tokens[place].lower in _ANEW:
             break
         if tokens[place].content:
             found.append(place)

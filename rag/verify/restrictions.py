@@ -22,7 +22,7 @@ _ONLY = frozenset(listed("only solely exclusively"))
 _RESTRICTS = _ONLY | frozenset(
     listed(
         "just merely purely uniquely entirely alone single sole unless until limited restricted "
-        "confined few little mere fully sufficient suffice suffices"
+        "confined few little mere fully sufficient suffice suffices partial partially partly"
     )
 )
 # "only very few" stresses that it is little, and restricts nothing.
