@@ -117,7 +117,6 @@ def test_periods_and_only_are_compared(statement, text, found):
     ("statement", "text", "found"),
     [
         ("Roofs with moss escape drought.", "Roofs stay wet without drought.", 0),
-        ("Moss, a plant, received less attention.", "Moss has not received as much attention.", 0),
         ("Without help, moss cannot grow.", "Moss cannot be grown on roofs with no help.", 0),
         ("With help, moss can grow.", "Moss cannot be grown on roofs with no help.", 1),
     ],
