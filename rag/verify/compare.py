@@ -7,6 +7,9 @@ from typing import Literal
 from ..schema import Evidence, Paper
 from . import Finding
 from .amounts import compare_quantities
+from .antonyms import compare_antonyms
+from .causes import compare_causes
+from .counted import compare_counted
 from .direction import compare_directions
 from .fields import compare_fields
 from .kinds import compare_kinds
@@ -110,8 +113,11 @@ def _findings(
     return [
         *found,
         *compare_roles(said, known),
+        *compare_counted(said, known),
         *compare_directions(said, known),
         *compare_negation(said, known),
+        *compare_antonyms(said, known),
+        *compare_causes(said, known),
         *compare_places(said, known),
         *compare_neighbours(said, known),
         *compare_restrictions(said, known, elsewhere),

@@ -34,6 +34,8 @@ _SET_WITH_NEXT = frozenset(
 _SET_WITH_LAST = frozenset(
     [("or", "more"), ("no", "more"), ("or", "less"), ("no", "less"), ("as", "long")]
 )
+_LESS = frozenset(["less", "least"])
+_DEGREES = _LESS | {"more", "most"}
 _OF_COSTS = ("amount", "quality", "change")
 
 
@@ -52,6 +54,9 @@ class Direction:
     after: frozenset[str]
     compares: bool
     of_costs: bool  # "reduces the error"
+    denied: bool
+    degree: int  # -1 behind "less", else 1
+    following: str  # the word right behind it, as it is written
 
 
 def directions(text: Text) -> list[Direction]:
@@ -85,6 +90,9 @@ def _directions(text: Text) -> Iterator[Direction]:
                 after,
                 compares(tokens, index),
                 _of_costs(tokens, index),
+                index in denied,
+                -1 if index and tokens[index - 1].lower in _LESS else 1,
+                following.lower if following else "",
             )
 
 
@@ -199,13 +207,26 @@ def compare_directions(statement: Text, source: Text) -> list[Finding]:
     """
     known = directions(source)
     said = directions(statement)
+    source_denies = any(True for _ in reaches(source))
     for one in said:
+        if one.denied and one.group in _OF_COSTS and source_denies:
+            continue  # "does not suffer" tells of no change
         alike = [other for other in known if other.group == one.group]
         rival = _rival(one, alike, statement, source)
         taken = rival is None or _is_taken(rival, one, said, alike)
+        if rival is not None and _of_opposites(one, rival):
+            continue
         if rival is not None and not taken and not _agrees_elsewhere(one, rival, said, known):
             return [Finding(f"says “{one.word}”, the source says “{rival.word}”")]
     return []
+
+
+def _of_opposites(one: Direction, rival: Direction) -> bool:
+    """Say whether "less" and "more" stand before opposites: "less fragile", "more robust"."""
+    if not {one.word, rival.word} <= _DEGREES:
+        return False
+    sides = set(opposites().get(one.following, ()))
+    return any((group, -side) in sides for group, side in opposites().get(rival.following, ()))
 
 
 def _agrees_elsewhere(
@@ -298,7 +319,7 @@ def _agree(one: Direction, other: Direction) -> bool:
     order = _order(one, other)
     if stem(one.word) == stem(other.word) and order > 0:
         return True  # what a denial does to it is for ``compare_negation``
-    return one.side == other.side * order
+    return one.side * one.degree == other.side * other.degree * order
 
 
 def _is_sole(one: Direction, known: list[Direction], statement: Text, source: Text) -> bool:

@@ -60,7 +60,7 @@ NEARLY_DENIES = _words(
     "eliminates eliminated eliminating remove removes removed removing exclude excludes excluded "
     "alleviate alleviates alleviated alleviating removal elimination avoidance exclusion deletion "
     "omission obviate obviates bypass bypasses agnostic regardless irrespective independent "
-    "instead"
+    "instead escape escapes escaped escaping evade evades"
 )
 DENIES_NEXT = STRONG | _words(
     "avoid avoids avoided avoiding prevent prevents prevented preventing ignore ignores ignored "

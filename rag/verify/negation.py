@@ -29,7 +29,12 @@ _NO_PREFIX = (
     "distrib", "distinct", "design", "detect", "deriv", "deploy", "describ", "subject", "depend",
 )  # fmt: skip
 _NOT_ONLY = frozenset(listed("only just merely simply solely necessarily"))
+_VERBS = {
+    stem(verb): verb for verb in listed("prevent avoid ignore neglect overlook disregard eliminate")
+}
+_WITHIN = 4  # tokens from a denial to the verb that it denies
 _HEADS = 2  # words behind a denial that carry it
+_ANEW = frozenset(["no", "without"])  # "cannot be reached with no help" denies twice
 _FARTHEST = 20  # tokens behind a denial that are looked at
 _BESIDE = 3  # words between "limited" and what it is said of
 _REACH = 4  # words behind a denial that it may turn round
@@ -120,6 +125,8 @@ def _reached(tokens: tuple[Token, ...], index: int) -> list[int]:
     for place in range(index + 1, min(index + 1 + _FARTHEST, len(tokens))):
         if tokens[place].clause != tokens[index].clause or len(found) == most:
             break
+        if found and tokens[place].lower in _ANEW:
+            break
         if tokens[place].content:
             found.append(place)
     return found
@@ -182,7 +189,7 @@ def compare_negation(statement: Text, source: Text) -> list[Finding]:
             continue
         if _contradicted(one, known, said) and (one.strong or not _denies_anything(statement)):
             return [Finding(f"the source denies it (“{one.word} {_spoken(source, one)}”)")]
-    turned = _turned_word(statement, source)
+    turned = _turned_word(statement, source) or _denied_denial(statement, source)
     if turned:
         return [Finding(f"says “{turned[0]}”, the source says “{turned[1]}”")]
     alone = next((one for one in mine if one.word in STRONG), None)
@@ -248,6 +255,28 @@ def _contradicted(denial: Denial, here: dict[str, set[int]], there: dict[str, se
             against += 1
             head_against = head_against or place < _HEADS
     return head_against and against > agreeing
+
+
+def _denied_denial(statement: Text, source: Text) -> tuple[str, str] | None:
+    """Find "is not able to prevent" against "prevents", and the reverse."""
+    said, known = _denials_denied(statement), _denials_denied(source)
+    for one, signs in said.items():
+        other = known.get(one, set())
+        if len(signs) == len(other) == 1 and signs != other:
+            denied = f"not {one}"
+            return (denied, one) if True in signs else (one, denied)
+    return None
+
+
+def _denials_denied(text: Text) -> dict[str, set[bool]]:
+    """Return for every verb that denies, such as "prevent", whether it is denied itself."""
+    found: dict[str, set[bool]] = {}
+    for place, token in enumerate(text.tokens):
+        if token.stem in _VERBS:
+            before = text.tokens[max(0, place - _WITHIN) : place]
+            denied = any(t.lower in STRONG and t.clause == token.clause for t in before)
+            found.setdefault(_VERBS[token.stem], set()).add(denied)
+    return found
 
 
 def _turned_word(statement: Text, source: Text) -> tuple[str, str] | None:

@@ -78,7 +78,10 @@ _OPPOSITES: Mapping[str, tuple[str, str]] = {
         "complex complicated complexity intricate sophisticated",
     ),
     "scale of a change": ("relative relatively", "absolute"),
-    "robustness": ("robust robustness resilient", "fragile brittle vulnerable"),
+    "robustness": (
+        "robust robustness resilient insensitive",
+        "fragile brittle vulnerable sensitive susceptible prone",
+    ),
     "sign": ("positive positively", "negative negatively"),
     "extreme": (
         "most maximum maximal maximally maximize+ maximise+ largest highest greatest biggest peak",

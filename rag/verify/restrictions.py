@@ -17,13 +17,16 @@ _NAMED = frozenset(
         "megabytes gigabytes terabytes watts kilowatts joules dollars euros"
     )
 )
+_EACH = frozenset(listed("every each per last past"))
 _ONLY = frozenset(listed("only solely exclusively"))
 _RESTRICTS = _ONLY | frozenset(
     listed(
         "just merely purely uniquely entirely alone single sole unless until limited restricted "
-        "confined few little mere fully sufficient suffice suffices"
+        "confined few little mere fully sufficient suffice suffices partial partially partly"
     )
 )
+# "only very few" stresses that it is little, and restricts nothing.
+_LITTLE = frozenset(listed("a an very few small slight slightly little minimal limited about"))
 _ADDS = (" in addition to ", " besides ", " as well as ", " also ")
 _EVERY = frozenset(listed("all every always any whole entire everywhere universally"))
 _SOME = frozenset(
@@ -73,13 +76,19 @@ def _units(statement: Text, source: Text, around: Sequence[Text]) -> Iterator[Fi
         unit = _unit(token)
         before = statement.tokens[max(0, place - 2) : place]  # "836 square metres"
         counted = any(one.kind == "number" or one.lower in NUMBERS for one in before)
-        if token.lower not in _NAMED or counted or unit in theirs or unit in known:
+        named = token.lower in _NAMED or _is_each(statement.tokens, place)
+        if not named or counted or unit in theirs or unit in known:
             continue
         rival = next((word for one, word in theirs.items() if _alike(one, unit)), None)
         if rival is None:
             yield Finding(f"“{token.text}” is not in the source", wrong=False)
         elif rival.lower not in statement.lowers:
             yield Finding(f"says “{token.text}”, the source says “{rival.text}”")
+
+
+def _is_each(tokens: Sequence[Token], place: int) -> bool:
+    """Say whether a word is the unit of "every week", "per day", "in the last year"."""
+    return bool(_unit(tokens[place])) and place > 0 and tokens[place - 1].lower in _EACH
 
 
 def _unit(token: Token) -> str:
@@ -121,14 +130,15 @@ def _only(statement: Text, source: Text) -> Iterator[Finding]:
     if _RESTRICTS & source.lowers or denials(source):
         return
     for token, following in zip(statement.tokens, statement.tokens[1:], strict=False):
-        if token.lower in _ONLY and following.kind == "word":
+        if token.lower in _ONLY and following.kind == "word" and following.lower not in _LITTLE:
             yield Finding(f"says “{token.text} {following.text}”, the source does not", False)
             return
 
 
 def _besides(statement: Text, source: Text) -> Iterator[Finding]:
     """Doubt "X in addition to Y" where the source has "only Y"."""
-    restricts = next((token for token in source.tokens if token.lower in _ONLY), None)
+    pairs = zip(source.tokens, source.tokens[1:], strict=False)
+    restricts = next((b for a, b in pairs if b.lower in _ONLY and a.lower != "not"), None)
     adds = next((one for one in _ADDS if one in _run(statement)), None)
     if restricts and adds and not _RESTRICTS & statement.lowers and adds not in _run(source):
         yield Finding(f"says “{adds.strip()}”, the source says “{restricts.text}”", wrong=False)

@@ -81,4 +81,4 @@ def akin(one: str, other: str) -> bool:
     if one == other:
         return True
     short, long = sorted((one, other), key=len)
-    return len(short) >= 5 and long.startswith(short)
+    return len(short) >= 5 and long.startswith(short) and long[len(short) :].isalpha()

@@ -20,6 +20,7 @@ _BAD = frozenset(
         "costs bad error errors fails fail failure limited limitation"
     )
 )
+_RANKS = frozenset(["best", "worst"])  # the best of a bad lot is no praise
 
 
 def compare_valence(statement: Text, source: Text) -> list[Finding]:
@@ -57,6 +58,6 @@ def _values() -> dict[str, int]:
     found = {word: -1 for word in _BAD}
     for word, groups in opposites().items():
         sides = {side for group, side in groups if group in _VALUING}
-        if len(sides) == 1 and word not in found:
+        if len(sides) == 1 and word not in found and word not in _RANKS:
             found[word] = sides.pop()
     return found
