@@ -95,16 +95,21 @@ def antonyms() -> Mapping[str, frozenset[str]]:
         for pair in table[kind].split():
             one, other = pair.split(":")
             for here, there in ((one, other), (other, one)):
-                for form in _forms(here, kind):
-                    found.setdefault(form, set()).update(_forms(there, kind))
+                for group, rivals in zip(_forms(here, kind), _forms(there, kind), strict=True):
+                    for form in group:
+                        found.setdefault(form, set()).update(rivals)
     return {word: frozenset(words) for word, words in found.items()}
 
 
-def _forms(word: str, kind: str) -> list[str]:
+def _forms(word: str, kind: str) -> list[list[str]]:
+    """Return a word's forms in groups that may be opposed to those of another word.
+
+    "Incomplete" denies "complete"; "completely" may only say how much.
+    """
     bare = word.removesuffix("e")
     if kind == "adv":
-        return [word]
+        return [[word]]
     if kind == "adj":
-        return [word, f"{bare}er", f"{bare}est", f"{word}ly"]
+        return [[word, f"{bare}er", f"{bare}est"], [f"{word}ly"]]
     plural = f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
-    return [word, plural, *([f"{bare}ed", f"{bare}ing"] if kind == "verb" else [])]
+    return [[word, plural, *([f"{bare}ed", f"{bare}ing"] if kind == "verb" else [])]]

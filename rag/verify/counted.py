@@ -46,27 +46,35 @@ def compare_counted(statement: Text, source: Text) -> list[Finding]:
     """
     known = quantities(source)
     for said in quantities(statement):
-        mine = _thing(statement, said)
+        mine = _things(statement, said)
         alike = [one for one in known if same_value(said, one)] if mine else []
-        theirs = [thing for one in alike if (thing := _thing(source, one))]
+        theirs = [things for one in alike if (things := _things(source, one))]
         if not mine or not theirs or len(theirs) < len(alike):
             continue
-        if all(not _same(mine, thing) for thing in theirs):
-            return [Finding(f"counts “{mine.text}”, the source counts “{theirs[0].text}”")]
+        if not any(_same(mine, things) for things in theirs):
+            return [Finding(f"counts “{mine[-1].text}”, the source counts “{theirs[0][-1].text}”")]
     return []
 
 
-def _same(one: Token, other: Token) -> bool:
-    return bool(_kinds()[one.stem] & _kinds()[other.stem])
+def _same(mine: Sequence[Token], theirs: Sequence[Token]) -> bool:
+    """Say whether the last noun of either stands in the other.
+
+    "70B-parameter models" are counted as "70B parameters"; "GPU days" are no "GPU hours".
+    """
+    return any(
+        _kinds()[here[-1].stem] & _kinds()[noun.stem]
+        for here, there in ((mine, theirs), (theirs, mine))
+        for noun in there
+    )
 
 
-def _thing(text: Text, number: Quantity) -> Token | None:
-    """Return the noun right behind a number, the last of a compound such as "GPU hours"."""
-    found: Token | None = None
+def _things(text: Text, number: Quantity) -> list[Token]:
+    """Return the nouns right behind a number, more than one for a compound such as "GPU hours"."""
+    found: list[Token] = []
     for token in _behind(text.tokens, number):
         if token.stem in _kinds():
-            found = token
-        elif found is not None and token.text != "-":
+            found.append(token)
+        elif found and token.text != "-":
             break
     return found
 
