@@ -3,9 +3,9 @@
 The graph of MiniLM's six layers ships with the package as a few kilobytes without numbers
 (``weights/bert.onnx``, made by ``python -m eval.bench.encoder_graph``); the numbers are read from a
 model's own ``model.safetensors`` and put into the graph when it is opened, so nothing is exported
-or cached. Its fused operators are those that onnxruntime documents as contributed operators. On two
-quiet cores it read 8,200 to 8,970 tokens a second, a whole PyTorch program 7,069; opening
-it takes half a second, not ten.
+or cached. Its fused operators are those that onnxruntime documents as contributed operators. Adding
+with it takes in 1.15 times the tokens a second of a plain PyTorch and Chroma program
+(docs/benchmarks.md); opening it takes half a second, not ten.
 """
 
 import os
