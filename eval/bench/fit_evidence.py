@@ -118,7 +118,7 @@ def read_all(
         asked = [_understood(record) for record in part]
         index.prepare_queries([question.search for question in asked])
         for record, question in zip(part, asked, strict=True):
-            papers = searcher.search(question.search, top_k=10).papers
+            papers = searcher.search(question.search, top_k=10, alike=question.many).papers
             reading = reader.read(question, papers)
             if reading.sentences:
                 yield Read(record, reading)
