@@ -15,6 +15,7 @@ from .locks import HolderLock, WriterLock
 from .text import fold
 
 LONGEST_NAME = 200
+PASSING = frozenset({"writer.lock", "writer.pid", "chroma.lock", "chroma.pid", "asking"})
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
 _SUMMED = re.compile(r".*-[0-9a-f]{8}")  # ends as the folder of an unusual name does
 
@@ -63,10 +64,37 @@ def draft_in(home: Path) -> Iterator[Path]:
 def put_in_place(draft: Path, folder: Path) -> bool:
     """Move a finished library to its place in one step; False where there is one already."""
     try:
-        draft.rename(folder)
+        _move(draft, folder)
     except OSError:
         if not (folder / manifests.NAME).exists():
             raise
+        return False
+    return True
+
+
+def _move(draft: Path, folder: Path) -> None:
+    try:
+        draft.rename(folder)
+    except OSError:
+        if not _clear(folder):
+            raise
+        draft.rename(folder)
+
+
+def _clear(folder: Path) -> bool:
+    """Delete a folder that holds locks and marks alone, and say whether it did.
+
+    A lock makes its folder: who still has a library open that was moved away may leave one behind,
+    and then learns that the library is gone.
+    """
+    try:
+        left = list(folder.iterdir())
+        if not all(one.name in PASSING for one in left):
+            return False
+        for one in left:
+            one.unlink(missing_ok=True)
+        folder.rmdir()
+    except OSError:
         return False
     return True
 

@@ -163,6 +163,25 @@ def test_a_home_that_is_a_file_is_told(tmp_path):
         open_library("x", settings=settings_for(tmp_path))
 
 
+def test_locks_left_where_a_library_was_moved_away_are_in_nobodys_way(settings):
+    folder = folder_for(settings.home, "default")
+    folder.mkdir(parents=True)
+    for name in ("writer.lock", "writer.pid", "asking"):
+        (folder / name).touch()
+    with open_library(settings=settings, create=True) as library:
+        assert library.papers() == []
+
+
+def test_a_folder_that_holds_anything_else_is_left_as_it_is(settings):
+    folder = folder_for(settings.home, "default")
+    folder.mkdir(parents=True)
+    for name in ("writer.lock", "notes.txt"):
+        (folder / name).touch()
+    with pytest.raises(SettingsError, match="cannot be made in .*: Directory not empty"):
+        open_library(settings=settings, create=True)
+    assert sorted(one.name for one in folder.iterdir()) == ["notes.txt", "writer.lock"]
+
+
 def test_making_a_library_leaves_nothing_beside_it(settings):
     open_library("x", settings=settings, create=True).close()
     assert [path.name for path in settings.home.iterdir()] == ["x"]

@@ -279,7 +279,6 @@ def test_b31_papers_added_beside_a_running_server_are_found(server, filled, tmp_
 
 def test_a_library_that_was_made_anew_is_not_answered_from_the_old_one(filled, monkeypatch):
     monkeypatch.setenv("CITEWELL_RETRIEVAL", "lexical")
-    monkeypatch.setenv("CITEWELL_PROFILE", "fast")  # no indexer that is just writing there
     with serving():
         assert filled("search", "coffee", "--json").json
         library = load_settings().home / "default"

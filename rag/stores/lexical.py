@@ -72,7 +72,7 @@ class TermStore:
     Any number of processes may read it while one writes.
 
     Args:
-        folder: Tantivy's folder; created when missing.
+        folder: Tantivy's folder; created when missing, its parent is not.
 
     Raises:
         IndexMismatchError: The folder is damaged, holds another index, or cannot be written.
@@ -82,7 +82,7 @@ class TermStore:
         self.folder = folder
         self._analyzer = build_analyzer()
         with self._told():
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(exist_ok=True)  # not the library's, which may be gone
             self._index = tantivy.Index(_schema(), path=str(folder), reuse=True)
             self._index.register_tokenizer(ANALYZER, self._analyzer)
             self._index.config_reader(reload_policy="Manual")  # no thread that watches the folder
