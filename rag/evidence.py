@@ -119,7 +119,7 @@ class Reader:
             return Reading(papers=tuple(papers), notes=tuple(sheet.notes().values())[:MOST_NOTES])
         self._read_pages(question, sheet)
         features = sheet.features()
-        logits = self.weights.sentence.logits(features)
+        logits = self._mix(question).logits(features)
         order = np.argsort(-logits, kind="stable")
         order = order[~sheet.is_barred[order]]
         signals = sheet.signals(features, int(order[0]))
@@ -138,6 +138,11 @@ class Reader:
                 noted[one.paper.id] for one in ordered[:MOST_NOTES] if one.paper.id in noted
             ),
         )
+
+    def _mix(self, question: Question) -> Linear:
+        """Return the model that chooses sentences: for a claim its own, where there is one."""
+        own = self.weights.claim if question.claim else None
+        return own or self.weights.sentence
 
     def _chance(
         self,

@@ -85,7 +85,8 @@ class Weights:
 
     ``topic`` says whether the library is about what is asked, ``detail`` whether a paper on it
     holds the very thing; without ``detail`` every paper is taken to hold it. ``paper`` orders the
-    papers that were read; None leaves them as they were found.
+    papers that were read; None leaves them as they were found. ``claim`` chooses sentences where
+    something is stated instead of asked; None leaves that to ``sentence``.
     """
 
     sentence: Linear
@@ -93,6 +94,7 @@ class Weights:
     abstain_below: float
     detail: Linear | None = None
     paper: Linear | None = None
+    claim: Linear | None = None
 
 
 @cache
@@ -106,6 +108,7 @@ def packaged_weights(mode: Mode = "read") -> Weights:
         float(stored["abstain_below"]),
         _linear(stored["detail"], DETAIL_FEATURES) if "detail" in stored else None,
         _linear(stored["paper"], PAPER_FEATURES) if "paper" in stored else None,
+        _linear(stored["claim"], SENTENCE_FEATURES) if "claim" in stored else None,
     )
 
 

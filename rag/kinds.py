@@ -43,7 +43,8 @@ class Kinds:
     """What a question asks for.
 
     ``many``: several papers; ``number``: a quantity; ``list``: several things inside a paper;
-    ``compare``: things set against each other; ``yes_no``: whether something is so. ``wanted``
+    ``compare``: things set against each other; ``yes_no``: whether something is so; ``claim``:
+    nothing, it states something ("Moss holds lead."), for which sentences are sought. ``wanted``
     names the kind of answer in one word, "" where the form does not say. ``unit`` is what a number
     counts or is measured in, as typed ("attention heads", "dB"); "%" for a share.
     """
@@ -53,6 +54,7 @@ class Kinds:
     list: bool = False
     compare: bool = False
     yes_no: bool = False
+    claim: bool = False
     wanted: Wanted = ""
     unit: str = ""
 
@@ -90,7 +92,8 @@ def kinds_of(text: str, language: Language) -> Kinds:
     yes_no = _is_yes_no(text, language) and not read["many"]
     wanted = _wanted(text, language, read, yes_no)
     unit = _unit(text) if read["number"] else ""
-    return Kinds(**read, yes_no=yes_no, wanted=wanted, unit=unit)
+    claim = language == "en" and not read["many"] and not yes_no and _is_claim(text)
+    return Kinds(**read, yes_no=yes_no, claim=claim, wanted=wanted, unit=unit)
 
 
 _COMPARATIVE = re.compile(
@@ -236,6 +239,28 @@ def _is_yes_no(text: str, language: Language) -> bool:
         whether = _TRUE.search(text) or (_AFTER_A_TOPIC.search(text) and not _WH.search(text))
         return bool(whether) and not _WH.match(text)
     return not _WH.search(text, 0, begins.end()) and not _WH.match(text)
+
+
+_ASKS = re.compile(  # a claim begins with none of these
+    r"\W*(?:(?:please|in|on|for|to|from|by|with|at|under)\b.{0,40}?\b)?"
+    r"(?:which|what|how|why|who|whom|whose|when|where)\b"
+    r"|.*[:,;] *(?:which|what|how|why|who|whom|whose|when|where) (?:is|are|was|were|do|does|did)\b"
+    r"|\W*(?:please )?(?:list|name|enumerate|find|show|give|tell|state|explain|describe|compare|"
+    r"summari[sz]e|identify|report|outline|define|mention|specify|contrast|cite|quote|point|look|"
+    r"search|any|anything|something|is|are|was|were|do|does|did|can|could|has|have)\b",
+    re.IGNORECASE,
+)
+_STATES = re.compile(  # four words, and a verb that is no relative clause's, or a full stop
+    r"(?=\W*+(?:\w++\W++){3}\w)"
+    r".*(?:\.\W*$|(?<!that )(?<!which )(?<!who )"
+    r"\b(?:is|are|was|were|has|have|had|does|do|did|can|cannot|may|will)\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _is_claim(text: str) -> bool:
+    """Say whether an English text states something: a verb or a full stop, and asks nothing."""
+    return bool(_STATES.match(text)) and not ("?" in text or _ASKS.match(text))
 
 
 def _wanted(text: str, language: Language, read: dict[str, bool], yes_no: bool) -> Wanted:

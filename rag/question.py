@@ -61,6 +61,7 @@ class Question:
         venues: Names that may be venues', with their year where one follows.
         years: First and last year of publication that it names; None where that end is open.
         yes_no: It asks whether something is so.
+        claim: It states something, for or against which sentences are sought.
         wanted: The kind of answer: "number", "list", "name", "authors" (who wrote it), "yes/no",
             "reason", "way", "definition", "papers", or "" where its form does not say.
         unit: What a number counts or is measured in, as typed; "%" for shares, "times" for factors.
@@ -86,6 +87,7 @@ class Question:
     venues: tuple[str, ...] = ()
     years: Years = NO_YEARS
     yes_no: bool = False
+    claim: bool = False
     wanted: Wanted = ""
     unit: str = ""
     language: Language = "en"
@@ -154,6 +156,7 @@ def understand(text: str, history: Sequence[Turn] = ()) -> Question:
         venues=mentions.venues_in(text),
         years=years_in(text),
         yes_no=kind.yes_no,
+        claim=kind.claim,
         wanted=kind.wanted,
         unit=kind.unit,
         language=language,

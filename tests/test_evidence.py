@@ -1,6 +1,7 @@
 import math
 import tempfile
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -159,6 +160,21 @@ def test_the_weights_decide_the_order(index):
     shortest = read(index, "What is ORCA7?", weighing(length=-1.0)).sentences
     lengths = [len(one.text.split()) for one in shortest]
     assert lengths == sorted(lengths)
+
+
+def test_a_claim_has_weights_of_its_own(index):
+    weights = weighing(length=-1.0)
+    claim = replace(weights, claim=weighing(length=1.0).sentence)
+
+    def lengths(text, weights):
+        return [len(one.text.split()) for one in read(index, text, weights).sentences]
+
+    stated = lengths("ORCA7 removes attention heads that are weak.", claim)
+    assert stated == sorted(stated, reverse=True)
+    asked = lengths("Which heads does ORCA7 remove?", claim)
+    assert asked == sorted(asked)
+    without = lengths("ORCA7 removes attention heads that are weak.", weights)
+    assert without == sorted(without)
 
 
 def test_the_answer_model_reads_signals_between_nought_and_one(index):

@@ -11,6 +11,7 @@ from eval.bench.evidence_pairs import (
     Pair,
     collect,
     examples,
+    half_of,
     keep_apart,
     marked,
     part_of,
@@ -62,6 +63,14 @@ def pair(paper="a", part="train", others=(), **fields):
 )
 def test_a_checksum_says_what_a_paper_serves_for(name, is_claim, part):
     assert part_of(name, is_claim=is_claim) == part
+
+
+@pytest.mark.parametrize(("name", "half"), [("p1", "even"), ("p3", "odd")])
+def test_either_half_of_the_cited_papers_may_be_learned_from(name, half):
+    assert half_of(name) == half
+    assert part_of(name, is_claim=True, learned=half) == "train"
+    other = "odd" if half == "even" else "even"
+    assert part_of(name, is_claim=True, learned=other) == "held"
 
 
 # ---- pairs of a file

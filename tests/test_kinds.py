@@ -171,3 +171,33 @@ def test_hostile_questions_take_linear_time(part):
 def test_the_kind_of_answer_and_its_unit_are_named(text, wanted, unit):
     read = kinds_of(text, language_of(text))
     assert (read.wanted, read.unit) == (wanted, unit)
+
+
+@pytest.mark.parametrize(
+    ("text", "claims"),
+    [
+        ("Moss in parks holds lead.", True),
+        ("Lead is not taken up by moss", True),
+        ("ORCA7 outperforms larger models on retrieval.", True),
+        ("Moss holds lead.", False),  # too short to be told from a heading
+        ("Does moss hold lead.", False),
+        ("Name the metals that were found.", False),
+        ("Please list what was found in moss.", False),
+        ("In which cities is moss found", False),
+        ("Moss in parks: what is it a sign of", False),
+        ("Moss in parks is a sign of clean air?", False),
+        ("ORCA7 attention heads number of layers", False),
+        ("Papers on moss that are newer than 2020", False),
+        ("Moos in Parks ist ein Zeichen für saubere Luft.", False),
+        ("苔藓里有铅。", False),
+    ],
+)
+def test_a_claim_states_something_and_asks_nothing(text, claims):
+    assert kinds_of(text, language_of(text)).claim is claims
+
+
+@pytest.mark.parametrize("part", ["a ", "ab", "-", "a-", "is ", " ", "in x "])
+def test_a_long_text_is_told_from_a_claim_at_once(part):
+    began = time.perf_counter()
+    kinds_of(part * 2000, "en")
+    assert time.perf_counter() - began < 2

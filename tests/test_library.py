@@ -177,7 +177,7 @@ def test_a_folder_that_holds_anything_else_is_left_as_it_is(settings):
     folder.mkdir(parents=True)
     for name in ("writer.lock", "notes.txt"):
         (folder / name).touch()
-    with pytest.raises(SettingsError, match="cannot be made in .*: Directory not empty"):
+    with pytest.raises(SettingsError, match=r"cannot be made in .*: Directory not empty"):
         open_library(settings=settings, create=True)
     assert sorted(one.name for one in folder.iterdir()) == ["notes.txt", "writer.lock"]
 

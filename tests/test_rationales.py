@@ -7,11 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.bench import rationales
+from eval.bench import fit_claims, rationales
 from eval.bench.bm25 import K1, B, Bm25
+from eval.bench.claims import Claim, grouped
 from eval.bench.corpus import open_corpus
 from eval.bench.qa import read_questions
+from rag.embedders.minilm import packaged_minilm
 from rag.errors import RecordError
+from rag.evidence_model import EvidenceModel, packaged_model
 from rag.index import no_progress
 from rag.settings import load_settings
 
@@ -51,7 +54,7 @@ def test_bm25_knows_nothing_of_other_words_and_counts_repeated_ones():
     ],
 )
 def test_claims_that_share_an_abstract_share_a_group_also_through_others(members, groups):
-    assert rationales.grouped(members) == groups
+    assert grouped(members) == groups
 
 
 @pytest.mark.parametrize(
@@ -71,9 +74,7 @@ def test_a_list_is_scored_by_its_first_sentence_its_three_and_f1(quotes, values)
 
 
 def claim(group):
-    return rationales.Claim(
-        read_questions(TINY / "qa.jsonl", limit=1, seed=0).cases[0], {}, group, True
-    )
+    return Claim(read_questions(TINY / "qa.jsonl", limit=1, seed=0).cases[0], {}, group, "even")
 
 
 def rows(*hits):
@@ -124,7 +125,7 @@ def test_baselines_rank_one_paper_or_the_corpus(tiny):
 
 
 def test_a_corpus_with_no_unseen_abstract_is_refused(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(rationales, "part_of", lambda name, **_: "train")
+    monkeypatch.setattr("eval.bench.claims.half_of", lambda name: "odd")
     with pytest.raises(RecordError, match="has not seen"):
         rationales.measure(TINY, tiny)
 
@@ -148,6 +149,31 @@ def test_one_command_writes_a_table_and_a_file(monkeypatch, tmp_path, capsys):
     assert {
         one["value"] for one in table if one["metric"] == "hit@3" and one["place"] == "within"
     } == {1.0}
+
+
+@pytest.mark.model
+def test_with_a_second_model_each_half_is_measured_by_the_one_that_has_not_seen_it(
+    monkeypatch, tmp_path
+):
+    monkeypatch.setenv("CITEWELL_EMBEDDER", "word-hash")
+    weights = Path(rationales.__file__).parents[2] / "rag" / "weights"
+    asked: list[tuple[str, str]] = []
+
+    def lists_of(index, claims, model):
+        asked.extend((claim.half, model) for claim in claims)
+        return fit_claims.lists_of(index, claims, model)
+
+    second = EvidenceModel(packaged_minilm(), weights / "evidence_model.safetensors")
+    made = {"even": packaged_model(), "odd": second}
+    monkeypatch.setattr(rationales, "models_with", lambda path: made)
+    monkeypatch.setattr(rationales, "lists_of", lists_of)
+    report = tmp_path / "report.json"
+    wished = [str(TINY), "--other-half", str(weights / "evidence_model.safetensors")]
+    assert rationales.main([*wished, "--json", str(report)]) == 0
+    n = {(one["claims"], one["ranker"]): one["n"] for one in json.loads(report.read_text())}
+    assert n[("of one half", "read")] == n[("of one half", "bm25")] == n[("all", "plain")] == 3
+    assert sorted(half for half, _ in asked) == ["even", "odd", "odd"]
+    assert all(model is made[half] for half, model in asked)
 
 
 def test_a_folder_that_is_none_is_told_in_a_sentence(capsys, tmp_path):

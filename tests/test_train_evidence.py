@@ -257,7 +257,7 @@ def test_two_steps_write_weights_with_their_card_and_a_report(tiny, tmp_path):
         card = stream.metadata()
         assert not [name for name in stream.keys() if name.startswith(FROZEN)]  # noqa: SIM118
     assert card["licence"] == "Apache-2.0 base: all-MiniLM-L6-v2"
-    assert (card["seed"], card["steps"]) == ("7", "2")
+    assert (card["seed"], card["steps"], card["claims"]) == ("7", "2", "odd")
     assert card["torch"]
     assert card["transformers"]
     data = json.loads(card["data"])

@@ -31,6 +31,7 @@ from ..tables import read_rows
 log = logging.getLogger(__name__)
 
 Part = Literal["train", "mix", "held"]
+Half = Literal["odd", "even"]
 
 FOUND = 8  # papers searched for a question
 OTHERS = 4  # of these, papers kept as ones that do not answer
@@ -106,18 +107,30 @@ class Collected:
         }
 
 
-def part_of(name: str, *, is_claim: bool = False) -> Part:
+def half_of(name: str) -> Half:
+    """Say to which half of the papers that claims cite a paper belongs, by its checksum."""
+    return "odd" if _checksum(name) % 2 else "even"
+
+
+def part_of(name: str, *, is_claim: bool = False, learned: Half = "odd") -> Part:
     """Say what a paper serves for.
 
     Args:
         name: Its record's own id, else its title.
         is_claim: Whether it is cited by claims, of whose papers half are kept back; of others, a
             fifth is, and a tenth is left for the linear mix.
+        learned: The half of the papers cited by claims that is learned from.
     """
-    number = int(hashlib.md5(name.encode(), usedforsecurity=False).hexdigest(), 16)
-    if number % (2 if is_claim else 5) == 0:
+    if is_claim:
+        return "train" if half_of(name) == learned else "held"
+    number = _checksum(name)
+    if number % 5 == 0:
         return "held"
-    return "mix" if number % 10 == 1 and not is_claim else "train"
+    return "mix" if number % 10 == 1 else "train"
+
+
+def _checksum(name: str) -> int:
+    return int(hashlib.md5(name.encode(), usedforsecurity=False).hexdigest(), 16)
 
 
 def page_of(paper: Paper) -> Page:
@@ -135,13 +148,14 @@ def marked(sentences: Iterable[str], wanted: Iterable[str]) -> Flags:
     )
 
 
-def collect(library: Library, file: Path) -> Collected:
+def collect(library: Library, file: Path, learned: Half = "odd") -> Collected:
     """Lay every question of a file beside the papers that its labels name.
 
     Args:
         library: Holds the papers.
         file: Questions with ``relevant`` (of a near miss: ``nearest``), ``evidence`` and ``also``;
             or claims with ``cited_ids`` and ``evidence`` of objects with ``doc_id`` and ``text``.
+        learned: As for ``part_of``.
 
     Returns:
         The pairs in file order. A question whose paper or whose evidence the library lacks gives
@@ -151,7 +165,7 @@ def collect(library: Library, file: Path) -> Collected:
         RecordError: The file cannot be read, or no pair can be made of it.
     """
     cases = load_cases(file)
-    desk = _Desk(library)
+    desk = _Desk(library, learned)
     rows = (row.values for row in read_rows(file))
     pairs = [pair for case, row in zip(cases, rows, strict=True) for pair in desk.pairs(case, row)]
     if not pairs:
@@ -228,8 +242,9 @@ class _Target:
 class _Desk:
     """Finds the papers of questions in a library, and counts what it does not find."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, learned: Half) -> None:
         papers = library.papers()
+        self._learned = learned
         self._library = library
         self._index = PaperIndex(papers)
         self._pages = {paper.id: page_of(paper) for paper in papers}
@@ -238,7 +253,10 @@ class _Desk:
     def pairs(self, case: Case, row: Mapping[str, Any]) -> list[Pair]:
         """Return one pair for each paper that the case names and the library holds."""
         made = [
-            pair for target in _targets(case, row) for pair in self._pair(case, target) if pair.gold
+            pair
+            for target in _targets(case, row, self._learned)
+            for pair in self._pair(case, target)
+            if pair.gold
         ]
         if not made:
             return []
@@ -265,14 +283,14 @@ class _Desk:
         return tuple(Other(name, page) for name, page in pages if page.sentences)
 
 
-def _targets(case: Case, row: Mapping[str, Any]) -> list[_Target]:
+def _targets(case: Case, row: Mapping[str, Any], learned: Half) -> list[_Target]:
     """Return the papers that a case is about: all that a claim cites, else the first."""
     cited = _labels(case, "cited_ids")
     if cited:
         return [
             _Target(
                 label,
-                part_of(label.doc_id, is_claim=True),
+                part_of(label.doc_id, is_claim=True, learned=learned),
                 tuple(_evidence(row.get("evidence"), label.doc_id)) or None,
             )
             for label in cited

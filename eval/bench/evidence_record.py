@@ -15,7 +15,7 @@ from rag.evidence_model import PageScores
 from ..metrics import area_under_roc
 from ..report import replace_file
 from .evidence_network import save
-from .evidence_pairs import Pair
+from .evidence_pairs import Half, Pair
 
 log = logging.getLogger(__name__)
 
@@ -24,13 +24,18 @@ LICENCE = "Apache-2.0 base: all-MiniLM-L6-v2"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to train. ``limit`` ends training after so many steps; None trains all epochs."""
+    """How to train.
+
+    ``limit`` ends training after so many steps; None trains all epochs. ``claims`` is the half of
+    the papers cited by claims that is learned from.
+    """
 
     epochs: int = 5
     rate: float = 2e-4
     batch: int = 16
     seed: int = 7
     limit: int | None = None
+    claims: Half = "odd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +135,7 @@ class Record:
             "licence": LICENCE,
             "made_by": "python -m eval.bench.train_evidence",
             "data": json.dumps(self._data, ensure_ascii=False),
+            "claims": self._options.claims,
             "epochs": f"{epoch} of {self._options.epochs}",
             "steps": str(steps),
             "seed": str(self._options.seed),

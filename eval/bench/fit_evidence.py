@@ -44,6 +44,7 @@ from rag.retrieval import Searcher
 from rag.schema import Turn
 
 from .evidence_pairs import part_of
+from .linear import fit_lists, linear_by_name, logistic
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +52,6 @@ Floats = NDArray[np.float64]
 SAMPLE = 225  # questions of one kind taken for the abstention model
 SEED = 3
 REFUSED = 0.05  # share of topical questions that the default threshold may refuse
-SHRINK = 0.02  # weight of the squared weights beside the loss of the lists
 SHORTEST = 15  # letters of a sentence that is compared with a gold one
 
 
@@ -130,20 +130,6 @@ def _understood(record: dict[str, Any]) -> Question:
     return questions.understand(questions.check(record["question"]), turns)
 
 
-def logistic(features: Floats, labels: Floats, *, balanced: bool = False) -> tuple[Floats, float]:
-    """Fit a logistic regression (L2, C = 1) on columns brought to unit deviation.
-
-    Returns:
-        (weights for the columns as they come, bias).
-    """
-    from sklearn.linear_model import LogisticRegression
-
-    scale = features.std(axis=0) + 1e-6
-    model = LogisticRegression(max_iter=3000, class_weight="balanced" if balanced else None)
-    model.fit(features / scale, labels)
-    return model.coef_[0] / scale, float(model.intercept_[0])
-
-
 def fit_sentences(read: Sequence[Read]) -> Linear:
     """Fit the sentence model on questions of which a gold sentence was found."""
     rows = [(one.reading.features, one.gold()) for one in read]
@@ -192,46 +178,18 @@ def chances(model: Linear, read: Sequence[Read], names: Sequence[str]) -> Floats
 
 def as_json(weights: Weights) -> dict[str, Any]:
     """Return weights as they are stored, by name."""
-
-    def linear(model: Linear, names: Sequence[str]) -> dict[str, Any]:
-        values = zip(names, model.weights, strict=True)
-        return {"weights": {n: round(w, 4) for n, w in values}, "bias": round(model.bias, 4)}
-
     return {
-        "sentence": linear(weights.sentence, SENTENCE_FEATURES),
-        "topic": linear(weights.topic, TOPIC_FEATURES),
+        "sentence": linear_by_name(weights.sentence, SENTENCE_FEATURES),
+        "topic": linear_by_name(weights.topic, TOPIC_FEATURES),
         "abstain_below": math.floor(weights.abstain_below * 200) / 200,  # a round number, not above
-        **({"detail": linear(weights.detail, DETAIL_FEATURES)} if weights.detail else {}),
-        **({"paper": linear(weights.paper, PAPER_FEATURES)} if weights.paper else {}),
+        **({"detail": linear_by_name(weights.detail, DETAIL_FEATURES)} if weights.detail else {}),
+        **({"paper": linear_by_name(weights.paper, PAPER_FEATURES)} if weights.paper else {}),
     }
 
 
 def fit_papers(read: Sequence[Read]) -> Linear:
-    """Fit the model that orders the papers read, on questions whose paper is among them.
-
-    The order is fitted list by list (softmax over the papers of a question, as ListNet does: Cao et
-    al. 2007), then brought to probabilities by a logistic regression on its own scores.
-    """
-    from scipy.optimize import minimize
-
-    lists = [(one.reading.paper_features, one.right_papers()) for one in read]
-    lists = [(rows, right) for rows, right in lists if right.any()]
-    scale = np.concatenate([rows for rows, _ in lists]).std(axis=0) + 1e-6
-
-    def loss(weights: Floats) -> tuple[float, Floats]:
-        total, gradient = SHRINK * weights @ weights, 2 * SHRINK * weights
-        for rows, right in lists:
-            scores = rows / scale @ weights
-            chance = np.exp(scores - scores.max())
-            chance, wanted = chance / chance.sum(), right / right.sum()
-            total -= wanted @ np.log(chance + 1e-12) / len(lists)
-            gradient = gradient + (rows / scale).T @ (chance - wanted) / len(lists)
-        return float(total), gradient
-
-    found = minimize(loss, np.zeros(len(PAPER_FEATURES)), jac=True).x / scale
-    scores = np.concatenate([rows @ found for rows, _ in lists])[:, None]
-    slope, bias = logistic(scores, np.concatenate([right for _, right in lists]))
-    return Linear(tuple(float(w * slope[0]) for w in found), bias)
+    """Fit the model that orders the papers read, on questions whose paper is among them."""
+    return fit_lists([(one.reading.paper_features, one.right_papers()) for one in read])
 
 
 def fit(arguments: argparse.Namespace) -> Weights:
@@ -300,7 +258,8 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO)
     weights = fit(arguments)
     stored = json.loads(arguments.out.read_text("utf-8")) if arguments.out.exists() else {}
-    stored[arguments.mode] = as_json(weights)  # the other mode's weights stay
+    kept = {k: v for k, v in stored.get(arguments.mode, {}).items() if k == "claim"}
+    stored[arguments.mode] = as_json(weights) | kept  # the other mode's weights stay
     arguments.out.write_text(json.dumps(stored, indent=1) + "\n", "utf-8")
 
 

@@ -1,40 +1,48 @@
 """Rationale sentences of claims: what is quoted, against BM25 alone and the cosine alone.
 
-    python -m eval.bench.rationales BENCHMARKS/scifact [--json report.json]
+    python -m eval.bench.rationales BENCHMARKS/scifact [--other-half MODEL] [--json report.json]
 
 For each claim three sentences are taken from each abstract that holds a rationale ("within"), and
 three from the whole corpus ("across"): by BM25 over all sentences of the corpus, by the cosine of
 the sentence vectors, and as Citewell quotes without and with the evidence model. The model has seen
 half of the abstracts (``evidence_pairs.part_of``), so it is measured on claims of which it has seen
-no rationale abstract. Claims that share an abstract are drawn and exchanged together.
+no rationale abstract, with the weights for questions: those for claims were fitted on all of them.
+With ``--other-half MODEL``, trained on the half that the packaged one has not seen, each half is
+measured with the model and the weights for claims that know the other alone. Claims that share an
+abstract are drawn and exchanged together.
 """
 
 import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag import question as questions
-from rag.errors import RagError, RecordError
+from rag.engine import AnswerEngine
+from rag.errors import QuestionError, RagError, RecordError
+from rag.evidence import Reader
+from rag.fitted import packaged_weights
 from rag.index import Index
-from rag.library import Library
 from rag.schema import Filters, Paper
 from rag.sentences import spans_of
 from rag.settings import Settings, load_settings
 
 from .. import metrics as m
 from ..cases import Case
-from ..labels import PaperIndex
 from ..stats import Weighted, bootstrap_interval, randomisation_test
 from .bm25 import Bm25
-from .corpus import Corpus, open_corpus, own_id
-from .evidence_pairs import part_of
-from .qa import QUOTES, held_by, quotes_of, read_questions
+from .claims import Claim, claims_of
+from .corpus import Corpus, open_corpus
+from .evidence_pairs import Half
+from .fit_claims import Models, halves_of, lists_of, models_with
+from .linear import fit_lists
+from .qa import QUOTES, read_questions
 
 PAIR = 2  # sentences of the shorter F1
 METRICS = ("hit@1", "hit@3", "f1 of two", "f1 of three")
@@ -44,21 +52,6 @@ RESAMPLES = 10_000
 
 Floats = NDArray[np.float64]
 Ranker = Callable[[Case, str | None], Sequence[str]]  # within a paper, or across: None
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A case with the abstracts that hold its rationales.
-
-    ``gold`` maps a paper's id to its rationale sentences; ``group`` is the same for claims that
-    share an abstract, directly or through others; ``unseen`` says that the evidence model was
-    trained on none of these abstracts.
-    """
-
-    case: Case
-    gold: Mapping[str, Sequence[str]]
-    group: int
-    unseen: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,48 +70,6 @@ class Figure:
     high: float
     n: int
     p: Mapping[str, float]
-
-
-def claims_of(cases: Sequence[Case], papers: Sequence[Paper]) -> list[Claim]:
-    """Return the cases whose rationale sentences the library holds, in order."""
-    index, by_id = PaperIndex(papers), {paper.id: paper for paper in papers}
-    found = []
-    for case in cases:
-        own = [by_id[name] for name in index.resolve(case.relevant).paper_ids]
-        gold = {paper.id: held_by(paper, case.evidence) for paper in own}
-        gold = {name: texts for name, texts in gold.items() if texts}
-        if gold:
-            found.append((case, gold))
-    groups = grouped([list(gold) for _, gold in found])
-    return [
-        Claim(case, gold, group, all(_is_unseen(by_id[name]) for name in gold))
-        for (case, gold), group in zip(found, groups, strict=True)
-    ]
-
-
-def _is_unseen(paper: Paper) -> bool:
-    return part_of(own_id(paper), is_claim=True) == "held"
-
-
-def grouped(members: Sequence[Sequence[str]]) -> list[int]:
-    """Return a number for each list, the same for lists that share a name, also through others."""
-    numbers: dict[str, int] = {}
-    merged: list[int] = []
-
-    def root(number: int) -> int:
-        while merged[number] != number:
-            number = merged[number]
-        return number
-
-    for names in members:
-        known = {root(numbers[name]) for name in names if name in numbers}
-        number = min(known, default=len(merged))
-        if number == len(merged):
-            merged.append(number)
-        for other in known:
-            merged[other] = number
-        numbers.update(dict.fromkeys(names, number))
-    return [root(numbers[names[0]]) for names in members]
 
 
 class Baselines:
@@ -224,54 +175,101 @@ def _shares(rows: Floats, counts: Floats) -> Floats:
 SHARE = Weighted(lambda rows: float(rows[:, 0].sum() / rows[:, 1].sum()), _shares)
 
 
-def measure(folder: Path, settings: Settings, *, limit: int | None = None) -> list[Figure]:
-    """Measure a benchmark's claims: all without the evidence model, the unseen ones with it.
+def measure(
+    folder: Path, settings: Settings, *, other_half: Path | None = None, limit: int | None = None
+) -> list[Figure]:
+    """Measure a benchmark's claims: all without the evidence model, with it those it has not seen.
 
     Args:
         folder: Holds the corpus and ``qa.jsonl``.
         settings: The settings in force.
+        other_half: An evidence model trained on the half of the papers that the packaged one has
+            not seen; with it nearly all claims are measured, each half with the model and the
+            weights for claims that have seen only the other half.
         limit: A seeded sample of so many claims; None takes all.
 
     Raises:
         RecordError: A file is malformed, or the model has seen an abstract of every claim.
     """
     asked = read_questions(folder / "qa.jsonl", limit=limit, seed=0).with_evidence
-    with _opened(folder, settings, "none").library as library:
-        papers = library.papers()
+    with _opened(folder, settings).library as library:
+        engine, papers = library.engine("quote"), library.papers()
         claims = claims_of(asked, papers)
-        unseen = [claim for claim in claims if claim.unseen]
-        if not unseen:
-            raise RecordError(
-                f"{str(folder)!r} holds no claim with rationale sentences in abstracts that the "
-                "evidence model has not seen. Name the folder of another benchmark."
-            )
-        plain = Baselines(library.engine("quote").index, papers)
-        rankers = {"bm25": plain.bm25, "cosine": plain.cosine, "plain": _quoting(library)}
+        halves = _apart(claims) if other_half is None else halves_of(claims)
+        plain = Baselines(engine.index, papers)
+        rankers = {"bm25": plain.bm25, "cosine": plain.cosine, "plain": _quoting(engine)}
         found = {name: measured(claims, ranker) for name, ranker in rankers.items()}
-    with _opened(folder, settings, "packaged").library as library:
-        read = measured(unseen, _quoting(library))
-    kept = np.asarray([claim.unseen for claim in claims])
-    of_unseen = {
-        name: {place: rows[kept] for place, rows in places.items()}
-        for name, places in found.items()
+        readers = (
+            _crossed(engine.index, halves, models_with(other_half))
+            if other_half
+            else {"even": _for_questions(engine.index)}
+        )
+        read = [
+            measured(
+                own, _quoting(AnswerEngine(engine.index, library.settings, reader=readers[half]))
+            )
+            for half, own in halves.items()
+        ]
+    places = {id(claim): row for row, claim in enumerate(claims)}
+    order = [places[id(one)] for own in halves.values() for one in own]
+    of_part = {
+        name: {place: rows[order] for place, rows in of_all.items()}
+        for name, of_all in found.items()
     }
+    of_part["read"] = {place: np.concatenate([one[place] for one in read]) for place in PLACES}
+    part = "unseen" if other_half is None else "of one half"
     return [
         *figures("all", claims, found),
-        *figures("unseen", unseen, {**of_unseen, "read": read}),
+        *figures(part, [claims[i] for i in order], of_part),
     ]
 
 
-def _opened(folder: Path, settings: Settings, model: str) -> Corpus:
+def _apart(claims: Sequence[Claim]) -> dict[Half, list[Claim]]:
+    unseen = [claim for claim in claims if claim.half == "even"]
+    if not unseen:
+        raise RecordError(
+            "There is no claim with rationale sentences in abstracts that the evidence model has "
+            "not seen. Name the folder of another benchmark."
+        )
+    return {"even": unseen}
+
+
+def _for_questions(index: Index) -> Reader:
+    """Return a reader without the weights for claims, which were fitted on all claims."""
+    return Reader(index, replace(packaged_weights("read"), claim=None))
+
+
+def _crossed(
+    index: Index, halves: Mapping[Half, Sequence[Claim]], models: Models
+) -> dict[Half, Reader]:
+    """Return a reader for each half; its model and its weights for claims know the other alone."""
+    lists = {half: list(lists_of(index, own, models[half])) for half, own in halves.items()}
+    fitted = {
+        half: replace(packaged_weights("read"), claim=fit_lists(lists[half])) for half in lists
+    }
+    return {
+        half: Reader(
+            index, fitted["odd" if half == "even" else "even"], partial(models.__getitem__, half)
+        )
+        for half in halves
+    }
+
+
+def _opened(folder: Path, settings: Settings) -> Corpus:
     wishes = {"llm": "quote", "abstain_below": 0.0, "max_statements": QUOTES}
-    return open_corpus(folder, settings, _told, evidence_model=model, **wishes)
+    return open_corpus(folder, settings, _told, evidence_model="none", **wishes)
 
 
-def _quoting(library: Library) -> Ranker:
-    """Return what a library quotes."""
+def _quoting(engine: AnswerEngine) -> Ranker:
+    """Return what an engine quotes."""
 
     def ranked(case: Case, paper_id: str | None) -> Sequence[str]:
         filters = Filters(paper_ids=(paper_id,)) if paper_id else None
-        return quotes_of(library, case, filters) or ()
+        try:
+            answer = engine.answer(case.question, history=case.history, filters=filters)
+        except QuestionError:
+            return ()
+        return [citation.quote for citation in answer.citations][:QUOTES]
 
     return ranked
 
@@ -313,11 +311,14 @@ def main(argv: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path, help="a benchmark's folder with corpus and qa.jsonl")
+    parser.add_argument(
+        "--other-half", type=Path, help="an evidence model trained on the even half of the papers"
+    )
     parser.add_argument("--limit", type=int, help="a seeded sample of so many claims")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     args = parser.parse_args(argv)
     try:
-        table = measure(args.folder, load_settings(), limit=args.limit)
+        table = measure(args.folder, load_settings(), other_half=args.other_half, limit=args.limit)
     except RagError as exc:
         sys.stderr.write(f"error: {exc}\n")
         return 1

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -41,7 +41,7 @@ from rag.evidence_model import (
 from rag.library import open_library
 
 from .evidence_network import network, run
-from .evidence_pairs import Example, Pair, collect, examples, keep_apart
+from .evidence_pairs import Example, Half, Pair, collect, examples, keep_apart
 from .evidence_record import Figures, Options, Record, figures_of
 
 log = logging.getLogger(__name__)
@@ -301,7 +301,7 @@ def make(
     found = []
     for name, file in sets:
         with open_library(name) as library:
-            found.append(collect(library, file))
+            found.append(collect(library, file, options.claims))
     pairs = keep_apart([pair for one in found for pair in one.pairs])
     learned, held = ([p for p in pairs if p.part == part] for part in ("train", "held"))
     if not learned:
@@ -372,6 +372,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--rate", type=_rate, default=usual.rate, help="highest learning rate of MiniLM's layers")
     add("--batch", type=_whole(1, 1024), default=usual.batch, help="examples a step")
     add("--seed", type=_whole(0, 2**32 - 1), default=usual.seed)
+    add("--claims", choices=get_args(Half), default=usual.claims,
+        help="the half of the papers cited by claims to learn from (by checksum)")  # fmt: skip
     add("--limit-steps", type=_whole(1, 10**9), help="end after so many steps: for a trial")
     return parser
 
@@ -380,7 +382,7 @@ def main(argv: list[str] | None = None) -> int:
     """Train as the command line says; the exit code is 1 where that cannot be done."""
     args = _parser().parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    options = Options(args.epochs, args.rate, args.batch, args.seed, args.limit_steps)
+    options = Options(args.epochs, args.rate, args.batch, args.seed, args.limit_steps, args.claims)
     try:
         make(args.sets, args.out, options, report=args.report)
     except RagError as exc:
